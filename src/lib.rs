@@ -1,1 +1,5 @@
-//! rejoinder
+//! rejoinder: a realtime chat server in which a broken line loses nothing and doubles nothing.
+
+pub mod clock;
+pub mod id;
+pub mod protocol;

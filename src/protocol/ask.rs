@@ -1,0 +1,73 @@
+//! Questions (chat-wire 4.4).
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::Step;
+use crate::id::{ActionId, ElementId, StepId};
+
+/// A question as it is sent: the message, and what kind of answer is wanted.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ask {
+    /// The message that asks.
+    pub msg: Step,
+    /// What an answer must be.
+    pub spec: AskSpec,
+}
+
+/// What an answer must be.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AskSpec {
+    /// The id of the message; the page compares it.
+    pub step_id: StepId,
+    /// Whole seconds until the server gives up. The page itself never times out.
+    pub timeout: u64,
+    /// The kind with its own keys.
+    #[serde(flatten)]
+    pub kind: AskKind,
+}
+
+/// The four kinds of question.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum AskKind {
+    /// Wants a text.
+    Text,
+    /// Wants files.
+    File {
+        /// Content types, each with the file name endings it may have (none: any).
+        accept: BTreeMap<String, Vec<String>>,
+        /// At most so many; the page counts.
+        max_files: u32,
+        /// Each at most so many megabytes.
+        max_size_mb: u32,
+    },
+    /// Wants one of these buttons pressed.
+    Action {
+        /// The buttons' ids.
+        keys: Vec<ActionId>,
+    },
+    /// Wants a form filled in.
+    Element {
+        /// The form.
+        element_id: ElementId,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_on_the_wire() {
+        let spec = |kind| AskSpec { step_id: "M".into(), timeout: 30, kind };
+        let file = AskKind::File { accept: [("text/plain".into(), vec![])].into(), max_files: 1, max_size_mb: 2 };
+        insta::assert_json_snapshot!([
+            spec(AskKind::Text),
+            spec(file),
+            spec(AskKind::Action { keys: vec!["A".into()] }),
+            spec(AskKind::Element { element_id: "E".into() }),
+        ]);
+    }
+}

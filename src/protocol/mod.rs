@@ -1,0 +1,27 @@
+//! The frontends' wire as data: events, handshake and shapes, typed. No I/O.
+//!
+//! Wire names are written here and nowhere else. What breaks a page (chat-wire 9.2) cannot be written with these types.
+
+mod action;
+mod ask;
+mod client;
+mod element;
+mod feedback;
+mod handshake;
+mod server;
+mod step;
+mod thread;
+mod time;
+mod user;
+
+pub use action::Action;
+pub use ask::{Ask, AskKind, AskSpec};
+pub use client::{BadEvent, ClientEvent, ClientMessage, EditedMessage, FavoriteMessage, FileReference};
+pub use element::{Display, Element, ElementKind};
+pub use feedback::Feedback;
+pub use handshake::{Handshake, HandshakeError};
+pub use server::{ServerEvent, Toast, ToastKind, Token};
+pub use step::{ShowInput, Step, StepKind};
+pub use thread::{PageInfo, Thread, ThreadPage};
+pub use time::Timestamp;
+pub use user::User;

@@ -1,0 +1,239 @@
+//! The store: two backends behind one trait, and one suite that both pass.
+//!
+//! A backend's `append` is one transaction with a fixed number of set-based statements: cursors locked first, then
+//! what is there is read, [`plan`] decides in memory, then everything is written. Only SQL differs between backends.
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+
+use crate::id::{ExecutionId, RecordId, ThreadId};
+use crate::protocol::{Step, Thread, ThreadPage, Timestamp, User};
+use crate::record::Record;
+
+/// Records of one thread that are stored together or not at all.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Who writes: the identifier that the thread's row must have as its owner; none for anonymous threads.
+    pub owner: Option<String>,
+    /// In order. The order is kept.
+    pub records: Vec<Record>,
+    /// When the first record is known already, store none of the others: a message that comes again starts no
+    /// second run (promise 10).
+    pub once: bool,
+}
+
+/// What became of one record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// Committed under this sequence; none where sequences are switched off.
+    Appended(Option<u64>),
+    /// It was there before, with the same content, under this sequence.
+    Duplicate(Option<u64>),
+    /// Its id is taken by a record with other content; nothing was stored for it.
+    Conflict,
+    /// Output of a run that somebody else had ended: kept as evidence, shown nowhere.
+    Quarantined,
+    /// The run has its end already.
+    AlreadySettled,
+    /// The step's id belongs to another thread.
+    ForeignId,
+    /// The database would not take it; kept aside, the thread is incomplete from now on.
+    Rejected(&'static str),
+    /// Not stored because the first record of a `once` append was known.
+    Skipped,
+}
+
+/// Why nothing of an [`Append`] was stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The thread has another owner.
+    #[error("thread is not yours")]
+    NotYours,
+    /// The thread was deleted.
+    #[error("thread was deleted")]
+    Deleted,
+    /// There is no such thread, and the append does not start one.
+    #[error("thread does not exist")]
+    NoThread,
+}
+
+/// What became of one [`Append`]: a result per record in input order, or why none was stored.
+pub type Appended = Result<Vec<Stored>, Refused>;
+
+/// A step that is streaming, as it stands: the unnumbered row that survives a crash.
+#[derive(Clone, Debug)]
+pub struct Partial {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The run that streams it.
+    pub execution: Option<ExecutionId>,
+    /// The step with its text so far.
+    pub step: Step,
+}
+
+/// Where a thread's numbering stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// One life of the numbering; another epoch means that old positions are void.
+    pub epoch: String,
+    /// The last sequence, 0 before the first record.
+    pub latest: u64,
+    /// The chained mark at `latest` (records.md, decision 5): hex.
+    pub mark: String,
+}
+
+/// What one needs to know before one may read or write a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadHead {
+    /// Its owner.
+    pub owner: Option<String>,
+    /// Its name.
+    pub name: Option<String>,
+    /// Why its history is not whole; empty when it is.
+    pub incomplete: BTreeSet<String>,
+}
+
+/// A thread as stored: what pages are shown, and what the records say of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredThread {
+    /// Steps parents first, orphans re-hung, elements with urls.
+    pub thread: Thread,
+    /// None before the first record.
+    pub cursor: Option<Cursor>,
+    /// Why its history is not whole; empty when it is.
+    pub incomplete: BTreeSet<String>,
+}
+
+/// Which threads a page of the list wants.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadQuery {
+    /// The owner's identifier.
+    pub owner: String,
+    /// At most so many.
+    pub first: u32,
+    /// After this thread, exclusive; an unknown one means the first page.
+    pub cursor: Option<ThreadId>,
+    /// Only threads with this text in a name or a step's output, whatever its case.
+    pub search: Option<String>,
+    /// Only threads with such a vote.
+    pub feedback: Option<u8>,
+}
+
+/// What survives of a live tab when the process dies (design 4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveSession {
+    /// [`crate::id::SessionId::hash`], long form: the key.
+    pub hash: String,
+    /// The thread it is on.
+    pub thread: ThreadId,
+    /// Who it is.
+    pub owner: Option<String>,
+    /// Whether `on_chat_start` ran for it.
+    pub greeted: bool,
+    /// Whether its thread is stored, so that it can be resumed.
+    pub stored: bool,
+    /// When it was last written.
+    pub seen_at: Timestamp,
+}
+
+/// A record as it is stored, for readers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredRecord {
+    /// Its id.
+    pub id: RecordId,
+    /// Its place; none for old and for quarantined rows.
+    pub sequence: Option<u64>,
+    /// The run it is output of.
+    pub execution: Option<ExecutionId>,
+    /// The column `record_type`.
+    pub record_type: String,
+    /// The column `record_source`.
+    pub source: String,
+    /// The id it is about.
+    pub entity: Option<String>,
+    /// What it says, as JSON.
+    pub attributes: serde_json::Value,
+    /// When it was stored.
+    pub created_at: Timestamp,
+    /// Its chained mark, hex.
+    pub mark: Option<String>,
+    /// When it was put aside as evidence.
+    pub quarantined_at: Option<Timestamp>,
+}
+
+/// What goes wrong below a store. The text is for the log; a person is told one plain sentence.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database is away, busy or full: nothing is decided, trying again is right.
+    #[error("store not available")]
+    Unavailable(#[source] sqlx::Error),
+    /// The database answered something that cannot be right.
+    #[error("store answered wrongly: {0}")]
+    Corrupt(String),
+    /// The file or the schema is not one that this version can open. The text is for an operator.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// A database of threads. Every method is one transaction; a dropped future leaves a clean connection.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Stores a batch in one transaction and tells per append, in input order, what became of it. Several appends of
+    /// one thread in a batch keep their order. When this returns `Ok`, everything that it reports survives `kill -9`.
+    async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StoreError>;
+
+    /// Writes streaming steps as they stand. A row goes when its step's final record is appended.
+    async fn save_partials(&self, partials: &[Partial]) -> Result<(), StoreError>;
+
+    /// A whole thread; `None` when it is unknown or deleted.
+    async fn thread(&self, id: &ThreadId) -> Result<Option<StoredThread>, StoreError>;
+
+    /// The owner of a thread and its flags, cheaply.
+    async fn thread_head(&self, id: &ThreadId) -> Result<Option<ThreadHead>, StoreError>;
+
+    /// A page of somebody's threads, newest first, each once, without steps and elements.
+    async fn threads(&self, query: &ThreadQuery) -> Result<ThreadPage, StoreError>;
+
+    /// Deletes a thread with everything that hangs on it and leaves a tombstone. False when there was none.
+    async fn delete_thread(&self, id: &ThreadId) -> Result<bool, StoreError>;
+
+    /// A user by identifier.
+    async fn user(&self, identifier: &str) -> Result<Option<User>, StoreError>;
+
+    /// Inserts a user or updates the metadata, and gives back the row.
+    async fn save_user(&self, user: &User) -> Result<User, StoreError>;
+
+    /// Writes rows of live tabs.
+    async fn save_sessions(&self, rows: &[LiveSession]) -> Result<(), StoreError>;
+
+    /// Removes rows of tabs that ended.
+    async fn forget_sessions(&self, hashes: &[String]) -> Result<(), StoreError>;
+
+    /// The row of a tab that a former process knew.
+    async fn session(&self, hash: &str) -> Result<Option<LiveSession>, StoreError>;
+
+    /// Settles every open run of another instance as lost: partial texts become interrupted messages, each thread is
+    /// marked incomplete (`execution_lost`). Gives the runs that it settled.
+    async fn settle_lost(&self, instance: &str, now: Timestamp) -> Result<Vec<ExecutionId>, StoreError>;
+
+    /// Numbered records of a thread with `after < sequence <= through`, in order, at most `limit`.
+    async fn records(
+        &self,
+        thread: &ThreadId,
+        after: u64,
+        through: Option<u64>,
+        limit: u32,
+    ) -> Result<Vec<StoredRecord>, StoreError>;
+
+    /// Where a thread's numbering stands; `None` before its first record.
+    async fn cursor(&self, thread: &ThreadId) -> Result<Option<Cursor>, StoreError>;
+
+    /// Whether the database answers.
+    async fn ping(&self) -> Result<(), StoreError>;
+
+    /// Gives the connections back. Nothing may be called afterwards.
+    async fn close(&self);
+}
