@@ -1,5 +1,7 @@
 //! rejoinder: a realtime chat server in which a broken line loses nothing and doubles nothing.
 
+pub mod app;
 pub mod clock;
 pub mod id;
 pub mod protocol;
+pub mod session;
