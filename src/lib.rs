@@ -1,7 +1,13 @@
 //! rejoinder: a realtime chat server in which a broken line loses nothing and doubles nothing.
 
 pub mod app;
+pub mod chat;
 pub mod clock;
+pub mod hook;
 pub mod id;
 pub mod protocol;
 pub mod session;
+
+pub use app::{App, AppBuilder, BuildError};
+pub use chat::{Chat, Message, SessionValue};
+pub use hook::{HookError, Result, State, UserMessage, UserSession, UserState};
