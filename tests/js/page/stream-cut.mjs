@@ -5,13 +5,14 @@
 import { scenario } from "../browser.mjs";
 import { breakableLine } from "../proxy.mjs";
 
-const answer = `assistant_message: ${Array.from({ length: 120 }, (_, n) => `t${n}`).join(" ")}`;
+// Long enough to outlast the cut and the wait of a client that has failed twice to come back (8 s).
+const answer = `assistant_message: ${Array.from({ length: 300 }, (_, n) => `t${n}`).join(" ")}`;
 
 await scenario(
   async ({ person, page, line, ok, check, shot }) => {
     await person.signIn("alice", "pw");
     await person.sees("assistant_message", "hello");
-    await person.send("/stream 120 50");
+    await person.send("/stream 300 50");
     await person.sees("assistant_message", /t0 t1 t2/);
 
     const unreachable = page.getByText("Could not reach the server");
@@ -28,10 +29,10 @@ await scenario(
     check(growing !== answer, "it is still growing"); // else the check above has said nothing
     await shot("back");
 
-    await person.sees("assistant_message", /t119/);
+    await person.sees("assistant_message", /t299/);
     await person.ready();
     const steps = await person.transcript();
-    const wanted = ["assistant_message: hello", "user_message: /stream 120 50", answer];
+    const wanted = ["assistant_message: hello", "user_message: /stream 300 50", answer];
     check(JSON.stringify(steps) === JSON.stringify(wanted), "the text is whole, once, and nothing else came", steps);
     await shot("whole");
 
