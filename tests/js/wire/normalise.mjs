@@ -61,7 +61,7 @@ function arrange(entries) {
   }
   const sent = new Set(entries.filter((e) => e.sends).map((e) => e.args?.[0]?.message?.id));
   return sections.flatMap((section) => {
-    const who = [...new Set(section.map((e) => e.client ?? ""))];
+    const who = [...new Set(section.map((e) => e.client ?? ""))].sort();
     return who.flatMap((name) => {
       const own = section.filter((e) => (e.client ?? "") === name);
       const answered = own.some((e) => "answers" in e);

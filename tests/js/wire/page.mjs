@@ -44,7 +44,8 @@ export class Recorder {
     const form = new FormData();
     form.set("username", this.person(label));
     form.set("password", "pw");
-    const answer = await fetch(`${this.base}/login`, { method: "POST", body: form });
+    const ask = () => fetch(`${this.base}/login`, { method: "POST", body: form });
+    const answer = await ask().catch(ask);
     if (!answer.ok) throw new Error(`login of ${label}: ${answer.status} ${await answer.text()}`);
     return answer.headers.getSetCookie().map((cookie) => cookie.split(";")[0]).join("; ");
   }
@@ -82,7 +83,9 @@ export class Recorder {
       }
     } else if (text !== undefined) body = text;
     if (cookie) sent.cookie = cookie;
-    const answer = await fetch(this.base + path, { method, headers: sent, body, redirect: "manual" });
+    const ask = () => fetch(this.base + path, { method, headers: sent, body, redirect: "manual" });
+    // A pooled connection that the server has just closed for idleness says nothing about the server: once more.
+    const answer = await ask().catch((error) => (["UND_ERR_SOCKET", "ECONNRESET"].includes(error.cause?.code) ? ask() : Promise.reject(error)));
     const raw = await answer.text();
     let data = raw;
     if ((answer.headers.get("content-type") ?? "").includes("application/json") && raw) data = JSON.parse(raw);

@@ -330,7 +330,8 @@ const turns = (...texts) => async (r) => {
 };
 
 scenario("echo", turns("hi", "two words", "ünï ☃ **md**"));
-scenario("stream", turns("/stream 5 10", "/stream 1 1", "/stream 0 1"));
+scenario("stream", turns("/stream 5 10", "/stream 1 1"));
+scenario("stream-nothing", turns("/stream 0 1"));
 scenario("tool", turns("/tool x", "/tool two words"));
 scenario("many", turns("/many 3", "/many 0"));
 scenario("error", turns("/error boom", "/error two words", "/error", "after"));

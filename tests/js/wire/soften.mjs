@@ -50,6 +50,16 @@ const softeners = {
     });
   },
 
+  /** An update of a step that no page knows changes nothing on any page (9.3). */
+  "unknown-updates": (entries) => {
+    const known = new Set();
+    return entries.filter(({ event, args }) => {
+      const id = args?.[0]?.id;
+      if (["new_message", "stream_start"].includes(event)) known.add(id);
+      return event !== "update_message" || known.has(id) || /^<message-/.test(id);
+    });
+  },
+
   /** Why a connection is refused is said in words of the server's own (M11). */
   "refusal-texts": (entries) => entries.map((entry) => (entry.event === "connect_error" ? { ...entry, args: [{ message: "<reason>" }] } : entry)),
 
