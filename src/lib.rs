@@ -3,10 +3,16 @@
 pub mod app;
 pub mod chat;
 pub mod clock;
+pub mod conversation;
+pub mod demo;
 pub mod hook;
 pub mod id;
+pub mod journal;
 pub mod protocol;
+pub mod record;
+pub mod screen;
 pub mod session;
+pub mod store;
 
 pub use app::{App, AppBuilder, BuildError};
 pub use chat::{Chat, Message, SessionValue};
