@@ -49,7 +49,9 @@ struct Shown {
     last: Number,
     /// None: it was deleted.
     step: Option<Step>,
-    /// It was deleted within the window and came again, so its place on the page may be an old one.
+    /// The number it was created under, while that is unproven.
+    created: Option<Number>,
+    /// It was deleted before it was created, so the page may show it in its old place.
     again: bool,
 }
 
@@ -88,7 +90,7 @@ impl Screen {
                 self.thread = Some(UnprovenThread::new(number, thread));
                 // A step that is still growing must keep its text for later, when the thread is proven.
                 for step in thread.steps.iter().filter(|step| step.streaming) {
-                    self.steps.insert(step.id.clone(), Shown { last: number, step: Some(step.clone()), again: false });
+                    self.steps.insert(step.id.clone(), Shown { last: number, step: Some(step.clone()), created: None, again: false });
                 }
             }
             ServerEvent::ResumeThreadError(text) => self.missing = Some((number, text.clone())),
@@ -142,6 +144,10 @@ impl Screen {
         if self.marker.as_ref().is_some_and(|(last, _)| *last <= number) {
             self.marker = None;
         }
+        for shown in self.steps.values_mut().filter(|shown| shown.created.is_some_and(|created| created <= number)) {
+            shown.created = None;
+            shown.again = false;
+        }
         self.steps.retain(|_, shown| shown.last > number || shown.step.as_ref().is_some_and(|step| step.streaming));
         self.elements.retain(|_, (last, _)| *last > number);
         self.actions.retain(|_, (last, _, _)| *last > number);
@@ -168,7 +174,7 @@ impl Screen {
         events.extend(self.latest.values().filter(|(_, event)| is_settings(event)).map(|(_, event)| event.clone()));
         match &self.thread {
             Some(thread) => events.push(ServerEvent::ResumeThread(thread.folded())),
-            None => self.steps.iter().for_each(|(id, shown)| shown.repeat(id, &mut events)),
+            None => self.repeat_steps(&mut events),
         }
         for (id, (_, element)) in &self.elements {
             events.push(match element {
@@ -191,12 +197,31 @@ impl Screen {
         events
     }
 
+    /// Every unproven step, whole. From the first one on that came again, a page may have anything in any place: what
+    /// was created since is deleted before it is said, so that all of it stands in its order.
+    fn repeat_steps(&self, events: &mut Vec<ServerEvent>) {
+        let mut disordered = false;
+        for (id, shown) in &self.steps {
+            let Some(step) = &shown.step else {
+                events.push(ServerEvent::DeleteMessage(Arc::new(fold::deleted(id))));
+                continue;
+            };
+            disordered |= shown.again;
+            let step = Arc::new(step.clone());
+            if disordered && shown.created.is_some() {
+                events.push(ServerEvent::DeleteMessage(step.clone()));
+            }
+            events.push(if step.streaming { ServerEvent::StreamStart(step) } else { ServerEvent::NewMessage(step) });
+        }
+    }
+
     fn put(&mut self, number: Number, step: &Step, creates: bool) {
         if let Some(thread) = &mut self.thread {
             thread.put(step, creates);
         }
         let Some(shown) = self.steps.get_mut(&step.id) else {
-            let shown = Shown { last: number, step: Some(step.clone()), again: false };
+            let created = creates.then_some(number);
+            let shown = Shown { last: number, step: Some(step.clone()), created, again: false };
             self.steps.insert(step.id.clone(), shown);
             return;
         };
@@ -211,7 +236,8 @@ impl Screen {
             step.parent_id = known.parent_id;
         }
         let id = step.id.clone();
-        let shown = Shown { last: number, step: Some(step), again: shown.again || again };
+        let created = if again { Some(number) } else { shown.created };
+        let shown = Shown { last: number, step: Some(step), created, again: shown.again || again };
         if again {
             // It stands at the end now, not where it was before it was deleted.
             self.steps.shift_remove(&id);
@@ -233,27 +259,13 @@ impl Screen {
             next += 1;
         }
         for id in gone {
-            self.steps.insert(id, Shown { last: number, step: None, again: false });
+            self.steps.insert(id, Shown { last: number, step: None, created: None, again: false });
         }
     }
 }
 
 fn is_settings(event: &ServerEvent) -> bool {
     matches!(event, ServerEvent::ChatSettings(_))
-}
-
-impl Shown {
-    fn repeat(&self, id: &StepId, events: &mut Vec<ServerEvent>) {
-        let Some(step) = &self.step else {
-            events.push(ServerEvent::DeleteMessage(Arc::new(fold::deleted(id))));
-            return;
-        };
-        if self.again {
-            events.push(ServerEvent::DeleteMessage(Arc::new(step.clone())));
-        }
-        let step = Arc::new(step.clone());
-        events.push(if step.streaming { ServerEvent::StreamStart(step) } else { ServerEvent::NewMessage(step) });
-    }
 }
 
 impl Question {

@@ -6,8 +6,9 @@ use super::fold;
 use crate::id::{ActionId, ElementId, StepId};
 use crate::protocol::{Element, ServerEvent, Step, Thread};
 
-/// What a page shows. Steps stand in the order in which they were first inserted; a step keeps its first parent.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What a page shows. Steps stand in the order in which they were first inserted; a step keeps its first parent. Two
+/// pages are equal when a person sees no difference.
+#[derive(Clone, Debug, Default)]
 pub struct Page {
     steps: IndexMap<StepId, Step>,
     elements: IndexMap<ElementId, Element>,
@@ -20,7 +21,33 @@ pub struct Page {
     toasts: usize,
 }
 
+impl PartialEq for Page {
+    fn eq(&self, other: &Self) -> bool {
+        self.tree() == other.tree()
+            && self.elements == other.elements
+            && self.actions == other.actions
+            && self.loading == other.loading
+            && self.question == other.question
+            && self.toasts == other.toasts
+    }
+}
+
 impl Page {
+    /// The steps as they stand on the page, from top to bottom: each with its depth.
+    #[must_use]
+    pub fn tree(&self) -> Vec<(usize, &Step)> {
+        let mut tree = Vec::new();
+        self.branch(None, 0, &mut tree);
+        tree
+    }
+
+    fn branch<'a>(&'a self, parent: Option<&StepId>, depth: usize, tree: &mut Vec<(usize, &'a Step)>) {
+        for step in self.steps.values().filter(|step| step.parent_id.as_ref() == parent) {
+            tree.push((depth, step));
+            self.branch(Some(&step.id), depth + 1, tree);
+        }
+    }
+
     /// Takes an event.
     pub fn apply(&mut self, event: &ServerEvent) {
         match event {
@@ -87,15 +114,10 @@ impl Page {
         self.insert(step);
     }
 
-    /// The steps in the order of the page.
-    pub fn steps(&self) -> impl Iterator<Item = &Step> {
-        self.steps.values()
-    }
-
-    /// The texts of the messages, in the order of the page.
+    /// The texts of the messages, from top to bottom.
     #[must_use]
     pub fn texts(&self) -> Vec<&str> {
-        self.steps.values().filter(|step| step.is_message()).map(|step| step.output.as_str()).collect()
+        self.tree().into_iter().filter(|(_, step)| step.is_message()).map(|(_, step)| step.output.as_str()).collect()
     }
 
     /// Whether the composer is locked.
