@@ -2,4 +2,7 @@
 
 pub mod clock;
 pub mod id;
+pub mod journal;
 pub mod protocol;
+pub mod record;
+pub mod store;

@@ -1,0 +1,4 @@
+//! Every integration test, in one binary.
+
+mod store;
+mod support;
