@@ -1,3 +1,5 @@
-//! One binary for all integration tests.
+//! Every integration test, in one binary.
 
 mod screen;
+mod store;
+mod support;
