@@ -3,5 +3,7 @@
 pub mod app;
 pub mod clock;
 pub mod id;
+pub mod line;
 pub mod protocol;
 pub mod session;
+pub mod socket;
