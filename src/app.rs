@@ -1,37 +1,222 @@
 //! The application: what its developer registered.
 
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use tracing::error;
+
+use crate::hook::{
+    AppEvent, ChatEvent, Handler, HeaderLogin, HeaderLoginEvent, Hook, Input, MessageEvent, Need, PasswordLogin,
+    PasswordLoginEvent, ResumeEvent, States,
+};
 use crate::protocol::User;
 
+/// Collects hooks and state. `build()` makes an [`App`] of it.
+///
+/// ```
+/// use rejoinder::{App, Chat, UserMessage};
+///
+/// async fn answer(chat: Chat, message: UserMessage) -> rejoinder::Result {
+///     chat.say(format!("you said {}", message.text())).await?;
+///     Ok(())
+/// }
+///
+/// let app = App::new().on_message(answer).build().unwrap();
+/// ```
+#[derive(Default)]
+#[must_use = "an application is made by `build`"]
+pub struct AppBuilder {
+    hooks: Hooks,
+    states: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
+    needs: Vec<(&'static str, Need)>,
+}
+
+/// The registered hooks.
+#[derive(Clone, Default)]
+pub(crate) struct Hooks {
+    pub(crate) app_startup: Option<Handler<AppEvent>>,
+    pub(crate) app_shutdown: Option<Handler<AppEvent>>,
+    pub(crate) password_login: Option<Handler<PasswordLoginEvent, Option<User>>>,
+    pub(crate) header_login: Option<Handler<HeaderLoginEvent, Option<User>>>,
+    pub(crate) chat_start: Option<Handler<ChatEvent>>,
+    pub(crate) chat_resume: Option<Handler<ResumeEvent>>,
+    pub(crate) chat_end: Option<Handler<ChatEvent>>,
+    pub(crate) message: Option<Handler<MessageEvent>>,
+    pub(crate) stop: Option<Handler<ChatEvent>>,
+    pub(crate) disconnect: Option<Handler<ChatEvent>>,
+    pub(crate) reconnect: Option<Handler<ChatEvent>>,
+}
+
+/// What is wrong with an application.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// A hook wants a state that was not registered.
+    #[error("{hook} wants a state of type {state}; register it with `with_state`")]
+    MissingState {
+        /// The hook.
+        hook: &'static str,
+        /// The type.
+        state: &'static str,
+    },
+    /// Nothing would ever be said.
+    #[error("an application needs `on_chat_start` or `on_message`")]
+    NoHook,
+}
+
 /// Hooks and state, ready to be served. Cheap to clone.
-#[derive(Clone, Debug, Default)]
-pub struct App {}
+#[derive(Clone)]
+pub struct App(Arc<Inner>);
+
+struct Inner {
+    hooks: Hooks,
+    states: States,
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("App")
+    }
+}
+
+macro_rules! register {
+    ($($(#[$doc:meta])* $method:ident, $field:ident, $event:ty, $output:ty;)*) => {
+        $(
+            $(#[$doc])*
+            pub fn $method<A>(mut self, hook: impl Hook<$event, $output, A>) -> Self {
+                self.needs.extend(needs_of(&hook).into_iter().map(|need| (stringify!($method), need)));
+                self.hooks.$field = Some(hook.handler());
+                self
+            }
+        )*
+    };
+}
+
+fn needs_of<E, T, A, H: Hook<E, T, A>>(_hook: &H) -> Vec<Need> {
+    H::needs()
+}
+
+impl AppBuilder {
+    /// Shares a value with every hook that has a `State` of its type; the last one of a type counts.
+    pub fn with_state<T: Clone + Send + Sync + 'static>(mut self, state: T) -> Self {
+        self.states.insert(TypeId::of::<T>(), Box::new(state));
+        self
+    }
+
+    register! {
+        /// Before the server takes connections. An error stops the start.
+        on_app_startup, app_startup, AppEvent, ();
+        /// When the server stops, after the last run.
+        on_app_shutdown, app_shutdown, AppEvent, ();
+        /// Signs people in by name and password; its presence makes the page show a form. `None` refuses.
+        on_password_login, password_login, PasswordLoginEvent, Option<User>;
+        /// Signs people in by their request's headers, as a proxy sets them. `None` refuses.
+        on_header_login, header_login, HeaderLoginEvent, Option<User>;
+        /// Once for a session that has no first interaction; never for one that resumes a thread.
+        on_chat_start, chat_start, ChatEvent, ();
+        /// Succeeds at most once per session that opens a stored thread; its presence lets threads be opened again.
+        on_chat_resume, chat_resume, ResumeEvent, ();
+        /// Once, when a session ends; not when its line breaks.
+        on_chat_end, chat_end, ChatEvent, ();
+        /// For every message of a person, once.
+        on_message, message, MessageEvent, ();
+        /// When somebody pressed stop, after what ran was told.
+        on_stop, stop, ChatEvent, ();
+        /// When a session's line broke.
+        on_disconnect, disconnect, ChatEvent, ();
+        /// When a session whose line broke is back.
+        on_reconnect, reconnect, ChatEvent, ();
+    }
+
+    /// Makes the application.
+    ///
+    /// # Errors
+    /// When a hook wants a state that nobody registered, or there is neither a start nor a message hook.
+    pub fn build(self) -> Result<App, BuildError> {
+        let states = States::new(self.states);
+        if let Some((hook, need)) = self.needs.iter().find(|(_, need)| !states.has(need.id)) {
+            return Err(BuildError::MissingState { hook, state: need.name });
+        }
+        if self.hooks.chat_start.is_none() && self.hooks.message.is_none() {
+            return Err(BuildError::NoHook);
+        }
+        Ok(App(Arc::new(Inner { hooks: self.hooks, states })))
+    }
+}
 
 impl App {
+    /// An application without hooks, to be built.
+    #[expect(clippy::new_ret_no_self, reason = "App::new() begins the sentence that build() ends")]
+    pub fn new() -> AppBuilder {
+        AppBuilder::default()
+    }
+
+    pub(crate) fn hooks(&self) -> &Hooks {
+        &self.0.hooks
+    }
+
+    pub(crate) fn input<E>(&self, event: E) -> Input<E> {
+        Input { event, states: self.0.states.clone() }
+    }
+
     /// Whether people sign in with a name and a password.
     #[must_use]
     pub fn has_password_login(&self) -> bool {
-        false
+        self.0.hooks.password_login.is_some()
     }
 
     /// Whether people are signed in by the headers of their request.
     #[must_use]
     pub fn has_header_login(&self) -> bool {
-        false
+        self.0.hooks.header_login.is_some()
     }
 
     /// Whether stored threads can be opened again.
     #[must_use]
     pub fn can_resume(&self) -> bool {
-        false
+        self.0.hooks.chat_resume.is_some()
     }
 
     /// Asks the password hook. `None` means no: also when there is no such hook, or it failed (which is logged).
-    pub async fn password_login(&self, _username: &str, _password: &str) -> Option<User> {
-        None
+    pub async fn password_login(&self, login: PasswordLogin) -> Option<User> {
+        let hook = self.0.hooks.password_login.as_ref()?;
+        Self::logged("on_password_login", hook(self.input(PasswordLoginEvent { login })).await)
     }
 
-    /// Asks the header hook, with the header names in lower case. `None` as above.
-    pub async fn header_login(&self, _headers: &[(String, String)]) -> Option<User> {
-        None
+    /// Asks the header hook. `None` as above.
+    pub async fn header_login(&self, login: HeaderLogin) -> Option<User> {
+        let hook = self.0.hooks.header_login.as_ref()?;
+        Self::logged("on_header_login", hook(self.input(HeaderLoginEvent { login })).await)
+    }
+
+    /// Calls the start hook.
+    ///
+    /// # Errors
+    /// What it fails with.
+    pub async fn startup(&self) -> crate::hook::Result {
+        match &self.0.hooks.app_startup {
+            Some(hook) => hook(self.input(AppEvent)).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Calls the stop hook; a failure is logged.
+    pub async fn shutdown(&self) {
+        if let Some(hook) = &self.0.hooks.app_shutdown
+            && let Err(failure) = hook(self.input(AppEvent)).await
+        {
+            error!(%failure, "on_app_shutdown failed");
+        }
+    }
+
+    fn logged(hook: &'static str, result: crate::hook::Result<Option<User>>) -> Option<User> {
+        match result {
+            Ok(user) => user,
+            Err(failure) => {
+                error!(%failure, "{hook} failed");
+                None
+            }
+        }
     }
 }

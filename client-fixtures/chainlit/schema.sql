@@ -1,5 +1,5 @@
 -- The tables of Chainlit's SQLAlchemy layer on SQLite, with every column that 2.12.0 writes in a run of the reference app
--- (the documented schema has no autoCollapse: see tests/chainlit/database/documented-sqlite.sql).
+-- (the documented schema has no autoCollapse: see tests/chainlit/database/documented.sql).
 
 create table users (
   id text primary key,

@@ -7,7 +7,6 @@ mod fact;
 mod fold;
 
 pub use fact::{BadRecord, EndReason, Fact, Outcome, Source, ThreadStart, ThreadUpdate};
-pub use fold::fold;
 
 use uuid::Uuid;
 

@@ -27,7 +27,8 @@ const report = (id, kind, more = {}) =>
   process.stdout.write(JSON.stringify({ id, at: Math.round(performance.now()), kind, ...more }) + "\n");
 
 function connect({ id, url, auth = {}, transports, cookie, reconnection = true, path = "/ws/socket.io" }) {
-  const agent = new Agent({ keepAlive: true });
+  // Knows the open requests of polling, so that they can be torn up.
+  const agent = new Agent();
   const socket = io(url, {
     // A function, as the pages have it: each reconnect sends the object as it is by then.
     auth: (send) => send(entry.auth),
@@ -44,10 +45,12 @@ function connect({ id, url, auth = {}, transports, cookie, reconnection = true, 
   sockets.set(id, entry);
 
   socket.on("connect", () => {
-    const { engine } = socket.io;
-    report(id, "connect", { sid: socket.id, transport: engine.transport.name });
-    engine.once("upgrade", (transport) => report(id, "upgrade", { transport: transport.name }));
+    report(id, "connect", { sid: socket.id, transport: socket.io.engine.transport.name });
   });
+  // The change to websocket may be done before CONNECT is answered: then "upgrade" comes before "connect".
+  socket.io.on("open", () =>
+    socket.io.engine.once("upgrade", (transport) => report(id, "upgrade", { transport: transport.name })),
+  );
   socket.on("disconnect", (reason) => report(id, "disconnect", { reason }));
   socket.on("connect_error", (error) => report(id, "connect_error", { message: error.message, active: socket.active }));
   socket.onAny((event, ...args) => {
@@ -111,9 +114,11 @@ function obey(command) {
   }
 }
 
+// The process ends by itself once the goodbyes are sent; a server that does not take them is not waited for.
 function quit() {
   for (const { socket } of sockets.values()) socket.disconnect();
-  process.exit(0);
+  process.stdin.destroy();
+  setTimeout(() => process.exit(0), 1000).unref();
 }
 
 const lines = createInterface({ input: process.stdin });

@@ -1,0 +1,112 @@
+//! The words of a hook on their way to its conversation.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use crate::hook::HookError;
+use crate::id::StepId;
+use crate::protocol::{Step, StepKind, Toast, Token};
+
+/// Which hook call speaks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Speaker {
+    /// The tab it works for, as the conversation numbers them.
+    pub tab: u64,
+    /// The run it is the work of.
+    pub run: Option<StepId>,
+    /// The attempt to restore a tab's thread that it is.
+    pub attempt: Option<u64>,
+}
+
+/// How a hook call came to its end.
+#[derive(Debug)]
+pub enum HookEnd {
+    /// It returned.
+    Returned,
+    /// It failed.
+    Failed(HookError),
+    /// It was stopped at an await.
+    Cancelled,
+}
+
+/// A command with its speaker.
+#[derive(Debug)]
+pub struct Envelope {
+    /// Who speaks.
+    pub speaker: Speaker,
+    /// What.
+    pub command: Command,
+}
+
+/// One message of the chat context.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said {
+    /// The message.
+    pub id: StepId,
+    /// Who said it.
+    pub kind: StepKind,
+    /// The author's name.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+/// What a hook can tell its conversation. The step inside is always complete; the conversation fills in the thread.
+#[derive(Debug)]
+pub enum Command {
+    /// A complete message.
+    Message(Step),
+    /// A complete message changed.
+    Update(Step),
+    /// A message or a step is gone, with what hangs below it.
+    Remove(StepId),
+    /// A step was opened.
+    Open(Step),
+    /// An open step changed.
+    Change(Step),
+    /// A step was closed.
+    Close(Step),
+    /// A message began to stream, with its first token inside.
+    StreamStart(Step),
+    /// A streaming message or an open step grew.
+    Token(Token),
+    /// A streaming message is complete.
+    Finish(Step),
+    /// A streaming message was dropped before its end.
+    CutOff(StepId),
+    /// A question.
+    Ask {
+        /// The message that asks.
+        step: Step,
+        /// How long to wait.
+        timeout: Duration,
+        /// Takes the answer; dropped without one when the time is over.
+        answer: oneshot::Sender<Value>,
+    },
+    /// A note for the hook's tab.
+    Toast(Toast),
+    /// The chat context is wanted.
+    History(oneshot::Sender<Vec<Said>>),
+    /// The hook call is over. What its chat says afterwards comes from work that it left behind.
+    End(HookEnd),
+}
+
+impl Command {
+    /// The bytes of text it carries.
+    pub(crate) fn text_length(&self) -> usize {
+        match self {
+            Self::Message(step)
+            | Self::Update(step)
+            | Self::Open(step)
+            | Self::Change(step)
+            | Self::Close(step)
+            | Self::StreamStart(step)
+            | Self::Finish(step)
+            | Self::Ask { step, .. } => step.output.len().max(step.input.len()),
+            Self::Token(token) => token.token.len(),
+            Self::Remove(_) | Self::CutOff(_) | Self::Toast(_) | Self::History(_) | Self::End(_) => 0,
+        }
+    }
+}

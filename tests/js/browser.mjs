@@ -1,0 +1,225 @@
+// A person at the stock Chainlit page, in headless Chromium. The scenarios in page/ are written with it:
+//
+//   node tests/js/page/NAME.mjs BASE_URL OUTDIR
+//
+// A scenario prints a line "ok - …" for what was seen and "not ok - …" for what was not, leaves screenshots in OUTDIR,
+// and exits 0 only if nothing was missing. What it needs to go on and does not see within 15 s ends it, with the
+// screenshot NAME-failed.png.
+//
+// CHROMIUM names the browser (default /usr/bin/chromium).
+
+import { mkdirSync } from "node:fs";
+import { basename, join } from "node:path";
+import { chromium } from "playwright-core";
+
+const PATIENCE = 15_000;
+const WHOLE_SCENARIO = 120_000;
+
+/**
+ * Plays one scenario and ends the process with its verdict. `play` is given
+ *   person  what the person can do and see on the page (Person)
+ *   base    the server's address
+ *   ok      says what was seen
+ *   check   says whether something holds, and goes on if not; the scenario has failed then
+ *   shot    keeps a screenshot: NAME-what.png
+ * `through` may put something between page and server: it is given the server's address and gives back
+ * { url, close(), … }, which `play` gets as `line`.
+ */
+export async function scenario(play, { through } = {}) {
+  const name = basename(process.argv[1], ".mjs");
+  const [server, outdir] = process.argv.slice(2);
+  if (!server || !outdir) {
+    console.error(`usage: node ${name}.mjs BASE_URL OUTDIR`);
+    process.exit(2);
+  }
+  mkdirSync(outdir, { recursive: true });
+
+  let failures = 0;
+  const ok = (what) => console.log(`ok - ${what}`);
+  const failed = (what) => {
+    failures += 1;
+    console.log(`not ok - ${what}`);
+  };
+  const check = (holds, what, seen) =>
+    holds ? ok(what) : failed(seen === undefined ? what : `${what}; seen: ${JSON.stringify(seen)}`);
+
+  const line = await through?.(server);
+  const base = (line?.url ?? server).replace(/\/$/, "");
+  const browser = await launch();
+  const page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
+  page.setDefaultTimeout(PATIENCE);
+  page.on("pageerror", (error) => failed(`an error nobody caught in the page: ${error.message}`));
+  const shot = (what) => page.screenshot({ path: join(outdir, `${name}-${what}.png`) });
+
+  const tooLong = new Promise((_, reject) => {
+    setTimeout(() => reject(new Error(`not done after ${WHOLE_SCENARIO / 1000} s`)), WHOLE_SCENARIO).unref();
+  });
+  try {
+    await Promise.race([play({ person: new Person(page, base), page, base, line, ok, check, shot }), tooLong]);
+  } catch (error) {
+    // Playwright colours its messages.
+    failed(error.message.replace(/\x1b\[\d+m/g, ""));
+  }
+  if (failures) {
+    const path = join(outdir, `${name}-failed.png`);
+    await page.screenshot({ path }).then(
+      () => console.log(`see ${path}`),
+      (error) => console.log(`no screenshot: ${error.message}`),
+    );
+  }
+  await browser.close();
+  await line?.close();
+  console.log(failures ? `${name}: FAILED (${failures} not seen)` : `${name}: all seen`);
+  process.exit(failures ? 1 : 0);
+}
+
+function launch() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
+    headless: true,
+    args: [
+      "--no-sandbox", // root has none
+      "--disable-gpu",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+      // The page asks for fonts on the network. Refused at once they cost nothing; waited for, they cost seconds.
+      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+    ],
+  });
+}
+
+/** What somebody does with the page. Every act waits until the page is ready for it. */
+class Person {
+  constructor(page, base) {
+    this.page = page;
+    this.base = base;
+    this.composer = page.locator("#chat-input");
+    this.stopButton = page.locator("#stop-button");
+  }
+
+  // ---- doing ----
+
+  async signIn(name, password) {
+    await this.page.goto(`${this.base}/`);
+    await this.page.locator("#email").fill(name);
+    await this.page.locator("#password").fill(password);
+    await this.page.locator("button[type=submit]").click();
+  }
+
+  /** Sends a message when nothing runs any more. Only after the greeting: text entered earlier is lost. */
+  async send(text) {
+    await this.ready();
+    await this.composer.fill(text);
+    await this.page.locator("#chat-submit:not([disabled])").waitFor();
+    await this.composer.press("Enter");
+    await this.sees("user_message", text);
+  }
+
+  async stop() {
+    await this.stopButton.click();
+  }
+
+  async newChat() {
+    await this.page.locator("#new-chat-button").first().click();
+    // There is a dialog "Create New Chat" in front of it once something was said.
+    await this.page.getByRole("button", { name: "Confirm" }).click();
+  }
+
+  async openThread(id) {
+    await this.sidebarEntry(id).locator("a").click();
+  }
+
+  async renameThread(id, name) {
+    await this.threadMenu(id, "#rename-thread");
+    const dialog = this.page.getByRole("dialog");
+    await dialog.locator("#name").fill(name);
+    await dialog.getByRole("button", { name: "Confirm" }).click();
+    await dialog.waitFor({ state: "hidden" });
+  }
+
+  async deleteThread(id) {
+    await this.threadMenu(id, "#delete-thread");
+    const dialog = this.page.getByRole("alertdialog");
+    await dialog.getByRole("button", { name: "Confirm" }).click();
+    await dialog.waitFor({ state: "hidden" });
+  }
+
+  async threadMenu(id, entry) {
+    const inSidebar = this.sidebarEntry(id);
+    // The three dots are there only below the pointer.
+    await inSidebar.hover();
+    await inSidebar.locator("#thread-options").click();
+    await this.page.locator(entry).click();
+  }
+
+  // ---- seeing ----
+
+  /** Waits for a step of this type that reads so, or matches the pattern. */
+  async sees(type, text) {
+    try {
+      await this.step(type, text).last().waitFor();
+    } catch {
+      throw new Error(`${type} ${text} did not appear; seen: ${JSON.stringify(await this.transcript())}`);
+    }
+  }
+
+  /** Waits for a step that is not a message, opens it and waits for this in its input or output. */
+  async seesStep(name, text) {
+    const button = this.page.locator(`button[id="step-${name}"]`);
+    const step = this.page.locator(".step", { has: button }).last();
+    if ((await step.locator(button).getAttribute("data-state")) === "closed") await step.locator(button).click();
+    await step.getByText(text, { exact: true }).waitFor();
+  }
+
+  step(type, text) {
+    const steps = this.page.locator(`.step[data-step-type="${type}"]`);
+    if (text instanceof RegExp) return steps.filter({ hasText: text });
+    return steps.filter({ has: this.page.getByText(text, { exact: true }) });
+  }
+
+  /** Waits until the composer takes a message: nothing runs. */
+  async ready() {
+    await this.page.locator("#chat-submit").waitFor();
+  }
+
+  /** Waits until the page has changed so that `test` holds for its transcript, and gives that back. */
+  async transcriptWhere(test, what) {
+    let last = [];
+    const deadline = Date.now() + PATIENCE;
+    while (Date.now() < deadline) {
+      last = await this.transcript();
+      if (test(last)) return last;
+      await this.page.waitForFunction(
+        (old) => document.querySelector("#root").innerText !== old,
+        await this.page.evaluate(() => document.querySelector("#root").innerText),
+        { timeout: 250 },
+      ).catch(() => {}); // nothing changed: look again, the markup may have
+    }
+    throw new Error(`${what}; seen: ${JSON.stringify(last)}`);
+  }
+
+  /** Everything that is said, in the order of the page: ["assistant_message: hello", "user_message: hi", …]. */
+  transcript() {
+    return this.page.locator(".step").evaluateAll((steps) =>
+      steps.map((step) => {
+        // A message's text is in its content. Another step has a button that opens its input and output (contents too),
+        // and plain words where there is neither.
+        const said = step.querySelector("[id^=step-] button[id^=step-]") ?? step.querySelector(".message-content");
+        const words = (said ?? step).innerText.replace(/\s+/g, " ").trim();
+        return `${step.dataset.stepType}: ${words}${said ? "" : " (nothing in it)"}`;
+      }),
+    );
+  }
+
+  sidebarEntry(id) {
+    return this.page.locator(`#thread-${id}`);
+  }
+
+  /** The id of the thread in the address, once it is there: after the first message, and after opening a thread. */
+  async threadId() {
+    await this.page.waitForURL("**/thread/*");
+    return new URL(this.page.url()).pathname.split("/").at(-1);
+  }
+}
