@@ -8,10 +8,12 @@ pub mod demo;
 pub mod hook;
 pub mod id;
 pub mod journal;
+pub mod line;
 pub mod protocol;
 pub mod record;
 pub mod screen;
 pub mod session;
+pub mod socket;
 pub mod store;
 
 pub use app::{App, AppBuilder, BuildError};

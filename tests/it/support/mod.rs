@@ -1,4 +1,5 @@
-//! What tests share.
+//! What several tests use.
 
 pub mod database;
+pub mod raw;
 pub mod records;
