@@ -3,6 +3,7 @@
 pub mod app;
 pub mod chat;
 pub mod clock;
+pub mod config;
 pub mod hook;
 pub mod id;
 pub mod protocol;
@@ -10,4 +11,5 @@ pub mod session;
 
 pub use app::{App, AppBuilder, BuildError};
 pub use chat::{Chat, Message, SessionValue};
+pub use config::Config;
 pub use hook::{HookError, Result, State, UserMessage, UserSession, UserState};
