@@ -1,13 +1,16 @@
 //! rejoinder: a realtime chat server in which a broken line loses nothing and doubles nothing.
 
 pub mod app;
+pub mod auth;
 pub mod chat;
 pub mod clock;
 pub mod config;
 pub mod hook;
 pub mod id;
 pub mod protocol;
+pub mod record;
 pub mod session;
+pub mod store;
 
 pub use app::{App, AppBuilder, BuildError};
 pub use chat::{Chat, Message, SessionValue};

@@ -1,0 +1,4 @@
+//! Records into a thread.
+
+/// Stands in for the fold until the store brings it.
+pub fn fold() {}
