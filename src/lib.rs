@@ -5,6 +5,7 @@ pub mod auth;
 pub mod chat;
 pub mod clock;
 pub mod config;
+pub mod frontend;
 pub mod hook;
 pub mod id;
 pub mod protocol;
