@@ -7,6 +7,7 @@ pub mod clock;
 pub mod config;
 pub mod frontend;
 pub mod hook;
+pub mod http;
 pub mod id;
 pub mod protocol;
 pub mod record;
