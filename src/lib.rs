@@ -3,6 +3,7 @@
 pub mod app;
 pub mod auth;
 pub mod chat;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod frontend;
@@ -11,6 +12,7 @@ pub mod http;
 pub mod id;
 pub mod protocol;
 pub mod record;
+pub mod server;
 pub mod session;
 pub mod store;
 
@@ -18,3 +20,4 @@ pub use app::{App, AppBuilder, BuildError};
 pub use chat::{Chat, Message, SessionValue};
 pub use config::Config;
 pub use hook::{HookError, Result, State, UserMessage, UserSession, UserState};
+pub use server::Server;
