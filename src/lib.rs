@@ -10,10 +10,12 @@ pub mod frontend;
 pub mod hook;
 pub mod http;
 pub mod id;
+pub mod line;
 pub mod protocol;
 pub mod record;
 pub mod server;
 pub mod session;
+pub mod socket;
 pub mod store;
 
 pub use app::{App, AppBuilder, BuildError};

@@ -1,0 +1,82 @@
+//! What the handlers and the pump of one connection share.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use socketioxide::socket::Sid;
+
+use super::House;
+use crate::id::SessionId;
+use crate::line::Connection;
+
+/// One page that was let in.
+pub(super) struct Desk<T> {
+    pub(super) tab: T,
+    pub(super) session: SessionId,
+    pub(super) connection: Arc<Connection>,
+    pub(super) house: Arc<House>,
+    /// Acknowledgements that found the queue full; the pump sends them when there is space.
+    acks: Mutex<Vec<i64>>,
+    /// The socket is gone, its transport may be there still.
+    stays: AtomicBool,
+}
+
+/// A page that wants more acknowledgements than this without reading any is flooding.
+const MOST_ACKS: usize = 1024;
+
+impl<T> Desk<T> {
+    pub(super) fn new(tab: T, session: SessionId, connection: Arc<Connection>, house: Arc<House>) -> Self {
+        Self { tab, session, connection, house, acks: Mutex::default(), stays: AtomicBool::new(false) }
+    }
+
+    /// The socket is gone. `stays` tells whether its transport may still be there.
+    pub(super) fn leave(&self, stays: bool) {
+        self.stays.store(stays, Ordering::Release);
+        self.connection.leave();
+    }
+
+    pub(super) fn transport_stays(&self) -> bool {
+        self.stays.load(Ordering::Acquire)
+    }
+
+    /// An acknowledgement found the queue full. False when there are too many.
+    pub(super) fn owe(&self, ack: i64) -> bool {
+        let mut acks = self.acks();
+        if acks.len() >= MOST_ACKS {
+            return false;
+        }
+        acks.push(ack);
+        drop(acks);
+        self.connection.nudge();
+        true
+    }
+
+    /// Takes what [`Desk::owe`] kept.
+    pub(super) fn owed(&self) -> Vec<i64> {
+        std::mem::take(&mut *self.acks())
+    }
+
+    /// Puts back what could not be sent, in front.
+    pub(super) fn owe_again(&self, ids: impl Iterator<Item = i64>) {
+        self.acks().splice(..0, ids);
+    }
+
+    /// Closes the transport without a word, so that the page comes back.
+    pub(super) fn cut(&self, sid: Sid) {
+        self.house.cut(&self.connection, sid);
+    }
+
+    fn acks(&self) -> MutexGuard<'_, Vec<i64>> {
+        self.acks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl House {
+    /// Closes a transport without a word, so that the page comes back.
+    pub(super) fn cut(self: &Arc<Self>, connection: &Connection, sid: Sid) {
+        if !connection.cut() {
+            let house = Arc::clone(self);
+            self.errands.spawn(async move { house.close_polling(sid.as_str()).await });
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Everything that is tested from outside.
+
+mod socket;
+mod support;

@@ -1,0 +1,4 @@
+//! Pages and their sockets, with a session that is played.
+
+mod house;
+mod talk;
