@@ -165,9 +165,12 @@ class Person {
     }
   }
 
-  /** Waits for the button that a step other than a message shows. */
-  async seesStep(name) {
-    await this.page.locator(`.step button[id="step-${name}"]`).last().waitFor();
+  /** Waits for a step that is not a message, opens it and waits for this in its input or output. */
+  async seesStep(name, text) {
+    const button = this.page.locator(`button[id="step-${name}"]`);
+    const step = this.page.locator(".step", { has: button }).last();
+    if ((await step.locator(button).getAttribute("data-state")) === "closed") await step.locator(button).click();
+    await step.getByText(text, { exact: true }).waitFor();
   }
 
   step(type, text) {
@@ -201,9 +204,11 @@ class Person {
   transcript() {
     return this.page.locator(".step").evaluateAll((steps) =>
       steps.map((step) => {
-        // A message's text is in its content; a tool shows a button that says what was used.
-        const said = step.querySelector(".message-content") ?? step.querySelector("[id^=step-] button[id^=step-]");
-        return `${step.dataset.stepType}: ${(said?.innerText ?? "").replace(/\s+/g, " ").trim()}`;
+        // A message's text is in its content. Another step has a button that opens its input and output (contents too),
+        // and plain words where there is neither.
+        const said = step.querySelector("[id^=step-] button[id^=step-]") ?? step.querySelector(".message-content");
+        const words = (said ?? step).innerText.replace(/\s+/g, " ").trim();
+        return `${step.dataset.stepType}: ${words}${said ? "" : " (nothing in it)"}`;
       }),
     );
   }

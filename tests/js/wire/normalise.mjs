@@ -3,18 +3,18 @@
 // order. Key presence and values stay; the order of keys does not.
 
 const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
-const ID = new RegExp(`${UUID}|<(?:message|step|thread|session|user-id|element|action|file|id)-\\d+>`, "g");
-const WHOLE_ID = new RegExp(`^(?:${ID.source})$`);
+const ID = new RegExp(`${UUID}|<(?:message|step|thread|session|user-id|element|action|file|id)-\\d+>`, "gi");
+const WHOLE_ID = new RegExp(`^(?:${ID.source})$`, "i");
 const TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|[+-]\d\d:\d\d)?/g;
 const JWT = /[\w-]+\.([\w-]+)\.[\w-]+/;
 
 /** Recording of a run -> what is kept in a file. */
-export function normalise(entries, { base, people }) {
+export function normalise(entries, { base, names }) {
   const port = new URL(base).port;
   const scrub = (text) => {
     let out = text.replaceAll(base, "<base>");
     if (port) out = out.replaceAll(`:${port}`, ":<port>");
-    for (const [label, name] of people) out = out.replaceAll(name, `<user-${label}>`);
+    for (const [value, placeholder] of names) out = out.replaceAll(value, placeholder);
     out = out.replace(/^(access_token(?:_\d+)?=)([^;]+)/, (_, name, token) => name + claims(token));
     // Local time without a zone is a different fact from UTC, so it has a different placeholder.
     return out.replace(TIME, (_, zone) => (zone ? "<time>" : "<time without zone>")).replace(/expires=[^;]+/i, (m) => `${m.slice(0, 7)}=<date>`);
@@ -34,7 +34,8 @@ function claims(token) {
 function walk(value, scrub) {
   if (typeof value === "string") return scrub(value);
   if (Array.isArray(value)) return value.map((item) => walk(item, scrub));
-  if (value && typeof value === "object") return Object.fromEntries(Object.keys(value).sort().map((key) => [scrub(key), walk(value[key], scrub)]));
+  if (typeof value === "number" && scrub(String(value)) !== String(value)) return scrub(String(value));
+  if (value && typeof value === "object") return Object.fromEntries(Object.keys(value).sort().filter((key) => value[key] !== undefined).map((key) => [scrub(key), walk(value[key], scrub)]));
   return value;
 }
 
@@ -44,7 +45,7 @@ function walk(value, scrub) {
  * - each client's events keep their own order; how two clients' events mix does not count, since
  *   nothing orders them on the wire;
  * - `set_favorites` answers a parallel `fetch_favorites` and can land anywhere (chat-wire.md 2.3);
- * - the `first_interaction` of a message or answer is emitted by a task of its own, after the thread's row is
+ * - the `first_interaction` of a message or action is emitted by a task of its own, after the thread's row is
  *   written: between the run's `new_message` and some time after the last `task_end` (2.4). That of a
  *   resume (`interaction` = `resume`) and that of an answered ask are emitted in line and stay where they are;
  * - the `element` event of an uploaded file is sent by a task of its own too (2.4): recognised by
@@ -60,13 +61,13 @@ function arrange(entries) {
   }
   const sent = new Set(entries.filter((e) => e.sends).map((e) => e.args?.[0]?.message?.id));
   return sections.flatMap((section) => {
-    const who = [...new Set(section.map((e) => e.client ?? ""))];
+    const who = [...new Set(section.map((e) => e.client ?? ""))].sort();
     return who.flatMap((name) => {
       const own = section.filter((e) => (e.client ?? "") === name);
-      const spoke = own.some((e) => e.sends === "client_message");
+      const answered = own.some((e) => "answers" in e);
       const free = (e) =>
         e.event === "set_favorites" ||
-        (e.event === "first_interaction" && spoke && e.args[0]?.interaction !== "resume") ||
+        (e.event === "first_interaction" && !answered && e.args[0]?.interaction !== "resume") ||
         (e.event === "element" && sent.has(e.args[0]?.forId));
       const rank = (e) => ["set_favorites", "first_interaction", "element"].indexOf(e.event);
       return [...own.filter((e) => !free(e)), ...own.filter(free).sort((a, b) => rank(a) - rank(b))];
@@ -96,7 +97,7 @@ function renumber(entries) {
   };
   return entries.map((entry) => {
     const { args, ...rest } = entry;
-    const order = ["do", "client", "event", "sends", "answers", "waited", "http", "as", "json", "form", "status", "headers", "args", "ack", "body"];
+    const order = ["do", "client", "event", "sends", "answers", "acked", "waited", "http", "as", "json", "form", "status", "headers", "args", "ack", "body"];
     const done = { ...visit(rest, undefined, entry.sends ?? entry.event), ...(args ? { args: visit(args, undefined, entry.sends ?? entry.event) } : {}) };
     return Object.fromEntries(Object.keys(done).sort((a, b) => order.indexOf(a) - order.indexOf(b)).map((key) => [key, done[key]]));
   });
@@ -129,7 +130,7 @@ function kindOf(key, owner, event) {
       if (event === "client_message" && "output" in owner) return "message";
       if (event === "element" || event === "remove_element" || "chainlitKey" in owner) return "element";
       if ("payload" in owner) return "action";
-      if (Array.isArray(owner.steps) || event === "resume_thread" && "userIdentifier" in owner) return "thread";
+      if (Array.isArray(owner.steps) || "userIdentifier" in owner) return "thread";
       if ("identifier" in owner) return "user-id";
       if ("type" in owner) return "step";
       return "id";

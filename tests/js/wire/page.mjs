@@ -18,6 +18,7 @@ export class Recorder {
     this.entries = [];
     this.pages = [];
     this.people = new Map();
+    this.names = new Map();
   }
 
   /** Opens a section: what follows is the answer to `what`. */
@@ -26,10 +27,16 @@ export class Recorder {
     for (const page of this.pages) page.mark = page.seen.length;
   }
 
-  /** A name that no other run uses; the normaliser calls it `<user-LABEL>`. */
+  /** A user that no other run has; the normaliser calls it `<user-LABEL>`. */
   person(label) {
-    if (!this.people.has(label)) this.people.set(label, `u-${label}-${randomUUID().slice(0, 8)}`);
+    if (!this.people.has(label)) this.people.set(label, this.call(`u-${label}-${randomUUID().slice(0, 8)}`, `<user-${label}>`));
     return this.people.get(label);
+  }
+
+  /** Tells the normaliser what to call a value that this run made up. */
+  call(value, placeholder) {
+    this.names.set(String(value), placeholder);
+    return value;
   }
 
   /** Signs `label` in without recording it; gives the Cookie header. */
@@ -37,7 +44,8 @@ export class Recorder {
     const form = new FormData();
     form.set("username", this.person(label));
     form.set("password", "pw");
-    const answer = await fetch(`${this.base}/login`, { method: "POST", body: form });
+    const ask = () => fetch(`${this.base}/login`, { method: "POST", body: form });
+    const answer = await ask().catch(ask);
     if (!answer.ok) throw new Error(`login of ${label}: ${answer.status} ${await answer.text()}`);
     return answer.headers.getSetCookie().map((cookie) => cookie.split(";")[0]).join("; ");
   }
@@ -75,10 +83,14 @@ export class Recorder {
       }
     } else if (text !== undefined) body = text;
     if (cookie) sent.cookie = cookie;
-    const answer = await fetch(this.base + path, { method, headers: sent, body, redirect: "manual" });
+    const ask = () => fetch(this.base + path, { method, headers: sent, body, redirect: "manual" });
+    // A pooled connection that the server has just closed for idleness says nothing about the server: once more.
+    const answer = await ask().catch((error) => (["UND_ERR_SOCKET", "ECONNRESET"].includes(error.cause?.code) ? ask() : Promise.reject(error)));
     const raw = await answer.text();
     let data = raw;
     if ((answer.headers.get("content-type") ?? "").includes("application/json") && raw) data = JSON.parse(raw);
+    // The built page belongs to its wheel: that there is one is all that counts.
+    if ((answer.headers.get("content-type") ?? "").includes("text/html")) data = "<page>";
     const kept = {};
     for (const header of ["content-type", "location", "www-authenticate", "access-control-allow-origin", "access-control-allow-credentials"])
       if (answer.headers.has(header)) kept[header] = answer.headers.get(header);

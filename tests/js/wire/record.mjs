@@ -23,7 +23,7 @@ for (const [name, scenario] of Object.entries(scenarios)) {
     console.log(`skipped  ${name}: needs --app ${scenario.app}=URL`);
     continue;
   }
-  const entries = await play(scenario, { base: scenario.app ? twins[scenario.app] : base, transport: values.transport });
+  const entries = await play(scenario, { base: scenario.app ? twins[scenario.app] : base, transport: values.transport, mend: true });
   await writeFile(join(out, `${name}.json`), print(entries));
   console.log(`recorded ${name}${entries.some((e) => e.waited || e.failed) ? "   (!) something was waited for in vain" : ""}`);
 }

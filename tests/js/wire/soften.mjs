@@ -4,7 +4,8 @@
 const softeners = {
   /**
    * Stored rows as they should be on the wire: Chainlit on SQLite hands out JSON columns as text and booleans as
-   * 0 and 1 (chat-wire.md 5.7, 8); absent and null `generation`, `tags`, `language` mean the same to every client.
+   * 0 and 1 (chat-wire.md 5.7, 8.5); absent and null mean the same to every client, and columns that Chainlit does
+   * not read back (`command`, `modes`, `defaultOpen`, `autoCollapse`) may come or not.
    */
   "stored-types": (entries) => threads(entries, (thread) => {
     thread.metadata = json(thread.metadata) ?? {};
@@ -13,6 +14,8 @@ const softeners = {
       const out = { ...step, metadata: json(step.metadata) ?? {}, tags: json(step.tags) ?? null };
       for (const key of ["isError", "waitForAnswer", "streaming"]) out[key] = Boolean(out[key]);
       for (const key of ["generation", "showInput", "language", "feedback"]) if (empty(out[key])) delete out[key];
+      for (const key of ["command", "modes", "defaultOpen", "autoCollapse", "indent"]) delete out[key];
+      if (String(out.type).includes("message") && !out.input) delete out.input;
       if (typeof out.showInput === "boolean") out.showInput = String(out.showInput);
       return out;
     });
@@ -29,12 +32,94 @@ const softeners = {
     return thread;
   }),
 
-  /** The texts of a validation error are its framework's: status, `type` and `loc` count. */
-  "validation-texts": (entries) => entries.map((entry) => {
-    if (entry.status !== 422 || !Array.isArray(entry.body?.detail)) return entry;
-    return { ...entry, body: { detail: "<validation errors>" } };
+  /** The texts of a validation error are its framework's; that there is a list of them, and the status, count. */
+  "validation-texts": (entries) => entries.map((entry) => (entry.status === 422 ? { ...entry, body: { detail: "<validation errors>" } } : entry)),
+
+  /** The list of threads needs no steps and elements: no client reads them there (6.5). */
+  "list-without-steps": (entries) => entries.map((entry) => {
+    if (!entry.http?.startsWith("POST /project/threads") || !Array.isArray(entry.body?.data)) return entry;
+    return { ...entry, body: { ...entry.body, data: entry.body.data.map(({ steps, elements, ...thread }) => thread) } };
   }),
+
+  /** A message that was streamed and never sent has no times in Chainlit, live or stored. With times it is only better. */
+  "stream-times": (entries) => {
+    const streamed = new Set(entries.filter((entry) => entry.event === "stream_start").map((entry) => entry.args[0].id));
+    return entries.map((entry) => {
+      if (!["stream_start", "update_message"].includes(entry.event) || !(streamed.has(entry.args[0].id) || entry.args[0].createdAt === null)) return entry;
+      return { ...entry, args: [{ ...entry.args[0], createdAt: "<time or null>", start: "<time or null>", end: "<time or null>" }] };
+    });
+  },
+
+  /** An update of a step that no page knows changes nothing on any page (9.3). */
+  "unknown-updates": (entries) => {
+    const known = new Set();
+    return entries.filter(({ event, args }) => {
+      const id = args?.[0]?.id;
+      if (["new_message", "stream_start"].includes(event)) known.add(id);
+      return event !== "update_message" || known.has(id) || /^<message-/.test(id);
+    });
+  },
+
+  /** Why a connection is refused is said in words of the server's own (M11). */
+  "refusal-texts": (entries) => entries.map((entry) => (entry.event === "connect_error" ? { ...entry, args: [{ message: "<reason>" }] } : entry)),
+
+  /** What an error message says: Python's words for a slip of the app or of the input are not ours. */
+  "error-texts": (entries) => entries.map((entry) => {
+    const step = entry.args?.[0];
+    if (!step?.isError || !["new_message", "update_message"].includes(entry.event) || (step.name !== "Error" && step.type !== "run") || step.output === "") return entry;
+    return { ...entry, args: [{ ...step, output: "<error>" }] };
+  }),
+
+  /**
+   * A `client_message` with a wrong type in a field may be understood (a turn follows) or refused (an error message
+   * between `task_start` and `task_end`); both become one entry. Anything else, silence above all, stays and differs.
+   */
+  "input-understood-or-refused": (entries) => bySection(entries, (section) => {
+    if (!section[0]?.do?.startsWith("a client_message with")) return section;
+    const events = section.filter((entry) => entry.event && entry.event !== "first_interaction");
+    const kinds = events.map((entry) => entry.event).join(" ");
+    const turn = kinds === "task_start new_message new_message update_message task_end" && events[1].args[0].type === "run";
+    const refused = kinds === "task_start new_message task_end" && events[1].args[0].isError === true;
+    return turn || refused ? [section[0], { answered: "understood or refused" }] : section;
+  }),
+
+  /** Any 400 or 422 is a bad request. */
+  "bad-requests": (entries) => entries.map((entry) => ([400, 422].includes(entry.status) ? { ...entry, status: "<bad request>" } : entry)),
+
+  /** Pages of no or of a negative length. */
+  "odd-pages": (entries) => entries.map((entry) => (entry.json?.pagination?.first < 1 ? { ...entry, status: "<any>", headers: "<any>", body: "<any>" } : entry)),
+
+  /** After an edit, what may be deleted once more on a page that has dropped it by itself (3.3) is not counted. */
+  "deletes-after-edit": (entries) => bySection(entries, (section) => (section[0]?.do?.includes(" edits ") ? section.filter((entry) => entry.event !== "delete_message") : section)),
+
+  /**
+   * In the section of a connect, a step that the page shows already may be said again as it is: it was not proven
+   * to have arrived (design, promise 8), and a page takes it twice (9.4).
+   */
+  repeats: (entries) => {
+    const shown = new Map();
+    return bySection(entries, (section) => {
+      const arriving = new Set(section.filter((entry) => entry.event === "connect").map((entry) => entry.client));
+      return section.filter((entry) => {
+        if (!["new_message", "update_message"].includes(entry.event)) return true;
+        const key = `${entry.client} ${entry.args[0].id}`;
+        const text = JSON.stringify(entry.args[0]);
+        const again = arriving.has(entry.client) && entry.event === "new_message" && shown.get(key) === text;
+        shown.set(key, text);
+        return !again;
+      });
+    });
+  },
 };
+
+function bySection(entries, change) {
+  const sections = [[]];
+  for (const entry of entries) {
+    if (entry.do) sections.push([]);
+    sections.at(-1).push(entry);
+  }
+  return sections.flatMap(change);
+}
 
 export function soften(entries, names) {
   return names.reduce((done, name) => {
