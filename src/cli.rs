@@ -28,7 +28,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Serve the app until it is told to stop (ctrl-c, SIGTERM)
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     /// The page that people chat on
     #[command(subcommand)]
     Frontend(Frontend),
@@ -64,14 +64,12 @@ enum Secrets {
 /// The whole `main` of a program that serves `app`: reads the command line, does what it says, and gives the exit
 /// code: 0 when all went well (a server that was told to stop did), 1 when something failed, which is said on
 /// standard error, 2 when the command line was not understood.
-#[must_use]
 pub fn main(app: App) -> ExitCode {
     run(app, Secrets::Given)
 }
 
 /// The same for a program that somebody only tries: when a login needs a secret and none is given, one is made and
 /// kept in the data folder.
-#[must_use]
 pub fn demo(app: App) -> ExitCode {
     run(app, Secrets::Kept)
 }

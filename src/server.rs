@@ -1,6 +1,7 @@
 //! The server: everything put together, started and stopped.
 
 mod listen;
+mod mount;
 mod no_store;
 mod stop;
 
@@ -10,7 +11,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use axum::Router;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -20,8 +20,11 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::frontend::{Frontend, NoPage, Part};
 use crate::hook::HookError;
-use crate::http::{Http, Live, mounted, routes};
+use crate::http::{Http, Live};
 use crate::id::ThreadId;
+use crate::line::{Listener, Peer};
+use crate::session::Sessions;
+use crate::socket::Sockets;
 use crate::store::{Store, StoreError};
 
 /// Why a server does not start, or ended by itself. The text is for an operator.
@@ -64,9 +67,10 @@ pub enum ServerError {
 
 /// A server that listens. It answers as soon as [`Server::serve_until`] is awaited; until then connections wait.
 pub struct Server {
-    listener: TcpListener,
+    listener: Listener,
     addr: SocketAddr,
     router: Router,
+    sockets: Sockets,
     app: App,
     config: Arc<Config>,
     store: Arc<dyn Store>,
@@ -91,12 +95,14 @@ impl Server {
             port: config.port,
             source,
         })?;
-        let addr = listener.local_addr().map_err(ServerError::Serve)?;
+        let addr = axum::serve::Listener::local_addr(&listener).map_err(ServerError::Serve)?;
         app.startup().await.map_err(ServerError::Startup)?;
         if frontend.part(Part::App).is_none() {
             warn!("there is no page to show yet; get the stock one by `rejoinder frontend fetch`");
         }
         let stopping = CancellationToken::new();
+        let doorman = Arc::new(mount::Doorman(auth.clone()));
+        let sockets = Sockets::new(mount::sockets(&config), Arc::new(Sessions {}), doorman);
         let http = Http {
             config: Arc::clone(&config),
             app: app.clone(),
@@ -108,8 +114,8 @@ impl Server {
             listen: addr,
             stopping: stopping.clone(),
         };
-        let router = mounted(routes(Arc::new(http)), &config);
-        Ok(Self { listener, addr, router, app, config, store, stopping })
+        let router = mount::router(http, &sockets);
+        Ok(Self { listener, addr, router, sockets, app, config, store, stopping })
     }
 
     /// Where it listens.
@@ -136,7 +142,7 @@ impl Server {
     /// # Errors
     /// When accepting connections fails.
     pub async fn serve_until(self, stop: impl Future<Output = ()>) -> Result<(), ServerError> {
-        let service = self.router.into_make_service_with_connect_info::<SocketAddr>();
+        let service = self.router.into_make_service_with_connect_info::<Peer>();
         let stopping = self.stopping.clone();
         let serving = axum::serve(self.listener, service).with_graceful_shutdown(stopping.cancelled_owned());
         let serving = tokio::spawn(serving.into_future());
@@ -144,6 +150,7 @@ impl Server {
         let ended = stop::until(stop, serving).await;
         info!("stopping");
         self.stopping.cancel();
+        self.sockets.close().await;
         stop::rest(ended, &self.app, &*self.store).await.map_err(ServerError::Serve)
     }
 }

@@ -29,14 +29,12 @@ impl Secret {
     pub fn kept_in(dir: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(dir)?;
         let path = dir.join("secret");
-        match std::fs::read_to_string(&path) {
-            Ok(text) if !text.trim().is_empty() => return Ok(Self(text.trim().to_owned())),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+        if let Some(secret) = Self::stored(&path)? {
+            return Ok(secret);
         }
         let secret = Self::generate();
-        // Written aside and renamed: a second process that starts now never reads half a secret.
+        // Written aside and linked: a second process that starts now never reads half a secret, and the first one
+        // wins.
         let aside = dir.join(format!("secret.{}", std::process::id()));
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create(true).truncate(true);
@@ -45,23 +43,26 @@ impl Secret {
         let mut file = options.open(&aside)?;
         writeln!(file, "{}", secret.0)?;
         file.sync_all()?;
-        // The first of two processes wins; the other one takes what is there.
-        match std::fs::hard_link(&aside, &path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let there = std::fs::read_to_string(&path)?;
-                if there.trim().is_empty() {
-                    std::fs::rename(&aside, &path)?;
-                    return Ok(secret);
+        if std::fs::hard_link(&aside, &path).is_err() {
+            // Somebody was first, or left an empty file, or the file system has no hard links.
+            match Self::stored(&path)? {
+                Some(first) => {
+                    std::fs::remove_file(&aside)?;
+                    return Ok(first);
                 }
-                std::fs::remove_file(&aside)?;
-                return Ok(Self(there.trim().to_owned()));
+                None => std::fs::rename(&aside, &path)?,
             }
-            // A file system without hard links.
-            Err(_) => std::fs::rename(&aside, &path).map(|()| ())?,
         }
         let _ = std::fs::remove_file(&aside);
         Ok(secret)
+    }
+
+    fn stored(path: &Path) -> io::Result<Option<Self>> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(Self::from)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The secret itself. Never for a log.

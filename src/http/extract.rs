@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use axum::body::Bytes;
-use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
@@ -64,15 +64,18 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     }
 }
 
-/// Where the connection comes from.
+/// Where a request's connection comes from; whoever serves the routes puts it into the request's extensions.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller(pub SocketAddr);
+
+/// Where the connection comes from, if that is known.
 pub(super) struct Peer(Option<IpAddr>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Peer {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        Ok(Self(peer.map(|ConnectInfo(addr)| addr.ip().to_canonical())))
+        Ok(Self(parts.extensions.get::<Caller>().map(|Caller(address)| address.ip().to_canonical())))
     }
 }
 

@@ -17,14 +17,17 @@ mod thread;
 mod trace;
 mod translation;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::response::Response;
 use axum::routing::{get, post, put};
 use tokio_util::sync::CancellationToken;
+use tower::Service;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
@@ -36,8 +39,8 @@ use crate::frontend::Frontend;
 use crate::id::ThreadId;
 use crate::store::Store;
 
-pub use cors::Origins;
 pub use error::ApiError;
+pub use extract::Caller;
 
 /// What routes tell the conversations in memory.
 #[async_trait]
@@ -124,8 +127,16 @@ pub fn routes(http: Arc<Http>) -> Router {
         .with_state(http)
 }
 
+/// What answers requests below the root path.
+pub trait Routes: Service<Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static {}
+
+impl<S> Routes for S where S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static {}
+
 /// `routes` as a server serves them: under the root path, for the origins that may use them, logged.
-pub fn mounted(routes: Router, config: &Config) -> Router {
+pub fn mounted<S: Routes>(routes: S, config: &Config) -> Router
+where
+    S::Future: Send + 'static,
+{
     let routes = root::under(routes, config.root_path.clone());
-    trace::logged(cors::shared(routes, Origins::new(&config.allow_origins)))
+    trace::logged(cors::shared(routes, &config.allow_origins))
 }

@@ -7,11 +7,14 @@ use axum::http::uri::PathAndQuery;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 
-use super::ApiError;
+use super::{ApiError, Routes};
 use crate::config::RootPath;
 
 /// `routes` below `root`; whatever lies elsewhere is not found. The routes themselves see paths without it.
-pub(super) fn under(routes: Router, root: RootPath) -> Router {
+pub(super) fn under<S: Routes>(routes: S, root: RootPath) -> Router
+where
+    S::Future: Send + 'static,
+{
     Router::new().fallback_service(routes).layer(from_fn_with_state(root, strip))
 }
 
