@@ -1,21 +1,29 @@
 //! rejoinder: a realtime chat server in which a broken line loses nothing and doubles nothing.
 
 pub mod app;
+pub mod auth;
 pub mod chat;
+pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod conversation;
 pub mod demo;
+pub mod frontend;
 pub mod hook;
+pub mod http;
 pub mod id;
 pub mod journal;
 pub mod line;
 pub mod protocol;
 pub mod record;
 pub mod screen;
+pub mod server;
 pub mod session;
 pub mod socket;
 pub mod store;
 
 pub use app::{App, AppBuilder, BuildError};
 pub use chat::{Chat, Message, SessionValue};
+pub use config::Config;
 pub use hook::{HookError, Result, State, UserMessage, UserSession, UserState};
+pub use server::Server;

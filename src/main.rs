@@ -1,2 +1,7 @@
-//! The binary.
-fn main() {}
+//! The binary: the commands, and a demo to serve.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    rejoinder::cli::demo(rejoinder::demo::demo())
+}

@@ -1,0 +1,87 @@
+//! Variables that Chainlit's deployments have set already.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::flags::Flags;
+use super::{ConfigError, RootPath, SameSite, Secret};
+
+/// What the environment says under Chainlit's names, and under those of ours that are no flag: a secret on the
+/// command line could be read by every process of the machine. An empty variable says nothing.
+pub(super) fn read(variable: impl Fn(&'static str) -> Option<String>) -> Result<Flags, ConfigError> {
+    let text = |name: &'static str| variable(name).filter(|text| !text.is_empty());
+    let parent = text("CHAINLIT_PARENT_ROOT_PATH");
+    let root = text("CHAINLIT_ROOT_PATH");
+    let root_path = if parent.is_none() && root.is_none() {
+        None
+    } else {
+        let whole = parent.unwrap_or_default() + "/" + &root.unwrap_or_default();
+        Some(parse::<RootPath>("CHAINLIT_ROOT_PATH", &whole)?)
+    };
+    let port = text("CHAINLIT_PORT").map(|port| parse("CHAINLIT_PORT", &port)).transpose()?;
+    let same_site = match text("CHAINLIT_COOKIE_SAMESITE").as_deref() {
+        None => None,
+        Some("lax") => Some(SameSite::Lax),
+        Some("strict") => Some(SameSite::Strict),
+        Some("none") => Some(SameSite::None),
+        Some(_) => {
+            let message = "must be lax, strict or none".to_owned();
+            return Err(ConfigError::Variable { name: "CHAINLIT_COOKIE_SAMESITE", message });
+        }
+    };
+    Ok(Flags {
+        host: text("CHAINLIT_HOST"),
+        port,
+        root_path,
+        database_url: text("DATABASE_URL"),
+        app_dir: text("CHAINLIT_APP_ROOT").map(PathBuf::from),
+        auth_secret: text("REJOINDER_AUTH_SECRET").or_else(|| text("CHAINLIT_AUTH_SECRET")).map(Secret::from),
+        cookie_name: text("CHAINLIT_AUTH_COOKIE_NAME"),
+        cookie_path: text("CHAINLIT_AUTH_COOKIE_PATH"),
+        cookie_same_site: same_site,
+        ..Flags::default()
+    })
+}
+
+fn parse<T: FromStr<Err: std::fmt::Display>>(name: &'static str, text: &str) -> Result<T, ConfigError> {
+    text.parse().map_err(|error: T::Err| ConfigError::Variable { name, message: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(variables: &'static [(&'static str, &'static str)]) -> Result<Flags, ConfigError> {
+        read(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    #[test]
+    fn the_names_that_deployments_have_are_read() {
+        let flags = with(&[
+            ("CHAINLIT_HOST", "0.0.0.0"),
+            ("CHAINLIT_PORT", "8080"),
+            ("CHAINLIT_PARENT_ROOT_PATH", "/a"),
+            ("CHAINLIT_ROOT_PATH", "/b"),
+            ("DATABASE_URL", "postgres://db"),
+            ("CHAINLIT_AUTH_SECRET", "s"),
+            ("CHAINLIT_COOKIE_SAMESITE", "none"),
+            ("CHAINLIT_AUTH_COOKIE_NAME", "token"),
+        ])
+        .unwrap();
+        assert_eq!((flags.host.as_deref(), flags.port), (Some("0.0.0.0"), Some(8080)));
+        assert_eq!(flags.root_path.unwrap().as_str(), "/a/b");
+        assert_eq!(flags.database_url.as_deref(), Some("postgres://db"));
+        assert_eq!(flags.auth_secret.unwrap().expose(), "s");
+        assert_eq!(flags.cookie_same_site, Some(SameSite::None));
+        assert_eq!(flags.cookie_name.as_deref(), Some("token"));
+    }
+
+    #[test]
+    fn an_empty_variable_says_nothing_and_a_wrong_one_is_named() {
+        assert_eq!(with(&[("CHAINLIT_PORT", ""), ("DATABASE_URL", "")]).unwrap().port, None);
+        for variables in [&[("CHAINLIT_PORT", "http")], &[("CHAINLIT_COOKIE_SAMESITE", "maybe")]] {
+            let error = with(variables).unwrap_err().to_string();
+            assert!(error.starts_with(variables[0].0), "{error}");
+        }
+    }
+}

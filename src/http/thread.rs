@@ -1,0 +1,192 @@
+//! Stored threads: list, read, rename, delete (chat-wire 6.5). Somebody else's thread looks like none.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::extract::{Json as Body, Path, Visitor};
+use super::{ApiError, Http, Shared};
+use crate::id::{ElementId, RecordId, ThreadId};
+use crate::protocol::{Element, Thread, ThreadPage, User};
+use crate::record::{Fact, Record, Source, ThreadUpdate};
+use crate::store::{Append, Refused, Stored, ThreadQuery};
+
+/// The largest page of the list.
+const LARGEST_PAGE: u32 = 100;
+
+/// The longest name, in characters.
+const LONGEST_NAME: usize = 1000;
+
+#[derive(Deserialize)]
+pub(super) struct ListRequest {
+    pagination: Pagination,
+    #[serde(default)]
+    filter: Option<Filter>,
+}
+
+#[derive(Deserialize)]
+struct Pagination {
+    first: u32,
+    #[serde(default)]
+    cursor: Option<ThreadId>,
+}
+
+/// Whose threads is the caller's identity and nothing that they may say.
+#[derive(Default, Deserialize)]
+struct Filter {
+    #[serde(default)]
+    search: Option<String>,
+    #[serde(default)]
+    feedback: Option<u8>,
+}
+
+/// A page of the caller's threads, newest first.
+pub(super) async fn list(
+    State(http): State<Shared>,
+    Visitor(user): Visitor,
+    Body(request): Body<ListRequest>,
+) -> Result<Json<ThreadPage>, ApiError> {
+    let user = user.ok_or_else(|| ApiError::unauthorized("Unauthorized"))?;
+    let filter = request.filter.unwrap_or_default();
+    if filter.feedback.is_some_and(|value| value > 1) {
+        return Err(ApiError::invalid("literal_error", &["body", "filter", "feedback"], "Input should be 0 or 1"));
+    }
+    let query = ThreadQuery {
+        owner: user.identifier,
+        first: request.pagination.first.clamp(1, LARGEST_PAGE),
+        cursor: request.pagination.cursor.and_then(usable),
+        search: filter.search.filter(|text| !text.is_empty()),
+        feedback: filter.feedback,
+    };
+    Ok(Json(http.store.threads(&query).await?))
+}
+
+/// A whole thread.
+pub(super) async fn get(
+    State(http): State<Shared>,
+    Visitor(user): Visitor,
+    Path(thread): Path<ThreadId>,
+) -> Result<Json<Thread>, ApiError> {
+    let thread = own(&http, user, thread).await?;
+    Ok(Json(whole(&http, &thread.id).await?))
+}
+
+/// One element of a thread; null when there is none.
+pub(super) async fn element(
+    State(http): State<Shared>,
+    Visitor(user): Visitor,
+    Path((thread, element)): Path<(ThreadId, ElementId)>,
+) -> Result<Json<Option<Element>>, ApiError> {
+    let thread = own(&http, user, thread).await?;
+    let thread = whole(&http, &thread.id).await?;
+    Ok(Json(thread.elements.into_iter().find(|known| known.id == element)))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Rename {
+    thread_id: ThreadId,
+    name: String,
+}
+
+/// Gives a thread another name. When this answers, the record is stored.
+pub(super) async fn rename(
+    State(http): State<Shared>,
+    Visitor(user): Visitor,
+    Body(body): Body<Rename>,
+) -> Result<Json<Value>, ApiError> {
+    let thread = own(&http, user, body.thread_id).await?;
+    if body.name.chars().count() > LONGEST_NAME {
+        return Err(ApiError::invalid("string_too_long", &["body", "name"], "The name is too long"));
+    }
+    let update = ThreadUpdate { name: Some(body.name.clone()), ..ThreadUpdate::default() };
+    append(&http, &thread, Fact::ThreadUpdated(update)).await?;
+    http.live.thread_renamed(&thread.id, &body.name).await;
+    Ok(Json(json!({"success": true})))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Named {
+    thread_id: ThreadId,
+}
+
+/// Deletes a thread: what is stored first, so that whatever still speaks into it is refused; then what is live.
+pub(super) async fn delete(
+    State(http): State<Shared>,
+    Visitor(user): Visitor,
+    Body(body): Body<Named>,
+) -> Result<Json<Value>, ApiError> {
+    let thread = own(&http, user, body.thread_id).await?;
+    if !http.store.delete_thread(&thread.id).await? {
+        return Err(unknown());
+    }
+    http.live.thread_deleted(&thread.id).await;
+    Ok(Json(json!({"success": true})))
+}
+
+/// Links for others are not built; settings say so.
+pub(super) async fn share(
+    State(http): State<Shared>,
+    Visitor(user): Visitor,
+    Body(body): Body<Named>,
+) -> Result<Json<Value>, ApiError> {
+    own(&http, user, body.thread_id).await?;
+    Err(ApiError::not_found("Thread sharing is not available"))
+}
+
+/// Nobody shared anything.
+pub(super) async fn shared(_: Visitor, Path(_): Path<ThreadId>) -> ApiError {
+    unknown()
+}
+
+/// A thread that the caller may read and write.
+struct Own {
+    id: ThreadId,
+    owner: String,
+}
+
+/// The caller's own thread. To everybody else it is unknown: a 401 would also send the page to its login.
+async fn own(http: &Http, user: Option<User>, thread: ThreadId) -> Result<Own, ApiError> {
+    let user = user.ok_or_else(unknown)?;
+    let id = usable(thread).ok_or_else(unknown)?;
+    let head = http.store.thread_head(&id).await?.ok_or_else(unknown)?;
+    if head.owner.as_deref() != Some(user.identifier.as_str()) {
+        return Err(unknown());
+    }
+    Ok(Own { id, owner: user.identifier })
+}
+
+async fn whole(http: &Http, id: &ThreadId) -> Result<Thread, ApiError> {
+    Ok(http.store.thread(id).await?.ok_or_else(unknown)?.thread)
+}
+
+/// Stores one fact of a thread. Another owner who took its place meanwhile is refused by the statement itself.
+async fn append(http: &Http, thread: &Own, fact: Fact) -> Result<(), ApiError> {
+    let record =
+        Record { id: RecordId::random(), execution: None, source: Source::User, produced_at: http.clock.now(), fact };
+    let append =
+        Append { thread: thread.id.clone(), owner: Some(thread.owner.clone()), records: vec![record], once: false };
+    match http.store.append(&[append]).await?.pop() {
+        Some(Ok(stored)) => match stored.first() {
+            Some(Stored::Appended(_) | Stored::Duplicate(_)) => Ok(()),
+            Some(Stored::Rejected(_)) => {
+                Err(ApiError::invalid("value_error", &["body"], "The database cannot store this text"))
+            }
+            other => Err(ApiError::internal(&format!("a change of a thread was not stored: {other:?}"))),
+        },
+        Some(Err(Refused::NotYours | Refused::Deleted | Refused::NoThread)) => Err(unknown()),
+        None => Err(ApiError::internal(&"the store gave no result for an append")),
+    }
+}
+
+/// An id that a database can look for: some never take control characters.
+fn usable(id: ThreadId) -> Option<ThreadId> {
+    let text = id.as_str();
+    (!text.is_empty() && text.len() <= 255 && !text.chars().any(char::is_control)).then_some(id)
+}
+
+fn unknown() -> ApiError {
+    ApiError::not_found("Thread not found")
+}
