@@ -54,7 +54,7 @@ async fn on_chat_resume(chat: Chat, thread: ResumedThread, State(calls): State<C
     let name = thread.name().unwrap_or_default();
     let words: Vec<&str> = name.split_whitespace().collect();
     match words.first() {
-        Some(&"slow") => sleep(words.get(1)).await,
+        Some(&"slow") => sleep(words.get(1)).await?,
         Some(&"fail-once") if calls.fails_first(thread.id().as_str()) => return Err(HookError::tell("resume failed")),
         Some(&"greet") => drop(chat.say("welcome back").await?),
         // More than Chainlit knows: a question while the thread is being resumed.
@@ -95,9 +95,9 @@ async fn on_message(
         }
         "/stream" => {
             let mut reply = chat.reply();
-            for index in 0..number(arguments.first()) {
+            for index in 0..number(arguments.first())? {
                 reply.push(format!("t{index} ")).await?;
-                sleep(arguments.get(1)).await;
+                sleep(arguments.get(1)).await?;
             }
             reply.finish().await?;
         }
@@ -114,11 +114,11 @@ async fn on_message(
             chat.say("done").await?;
         }
         "/sleep" => {
-            sleep(arguments.first()).await;
+            sleep(arguments.first()).await?;
             chat.say("slept").await?;
         }
         "/many" => {
-            for index in 0..number(arguments.first()) {
+            for index in 0..number(arguments.first())? {
                 chat.say(format!("m{index}")).await?;
             }
         }
@@ -127,16 +127,18 @@ async fn on_message(
             return Err(HookError::tell(if text.is_empty() { "boom".to_owned() } else { text }));
         }
         "/set" => {
-            session.set(arguments.first().unwrap_or(&""), arguments.get(1..).unwrap_or_default().join(" "));
+            let key = arguments.first().ok_or_else(|| HookError::tell("a key is missing"))?;
+            session.set(key, arguments.get(1..).unwrap_or_default().join(" "));
             chat.say("ok").await?;
         }
         "/get" => {
-            let value = session.get(arguments.first().unwrap_or(&""));
+            let key = arguments.first().ok_or_else(|| HookError::tell("a key is missing"))?;
+            let value = session.get(key);
             let text = value.as_ref().map_or("None".to_owned(), |value| value.as_str().unwrap_or_default().to_owned());
             chat.say(text).await?;
         }
         "/ask" => {
-            let seconds = if arguments.is_empty() { 30 } else { number(arguments.first()) };
+            let seconds = if arguments.is_empty() { 30 } else { number(arguments.first())? };
             let said = match chat.ask("your name?").timeout(Duration::from_secs(seconds)).await {
                 Ok(answer) => format!("you said: {}", answer.text),
                 Err(AskError::TimedOut | AskError::Ended) => "no answer".to_owned(),
@@ -173,12 +175,13 @@ impl serde_json::ser::Formatter for Spaced {
     }
 }
 
-fn number(text: Option<&&str>) -> u64 {
-    text.and_then(|text| text.parse().ok()).unwrap_or(0)
+fn number(text: Option<&&str>) -> rejoinder::Result<u64> {
+    Ok(text.ok_or_else(|| HookError::tell("a number is missing"))?.parse()?)
 }
 
-async fn sleep(milliseconds: Option<&&str>) {
-    tokio::time::sleep(Duration::from_millis(number(milliseconds))).await;
+async fn sleep(milliseconds: Option<&&str>) -> rejoinder::Result {
+    tokio::time::sleep(Duration::from_millis(number(milliseconds)?)).await;
+    Ok(())
 }
 
 fn main() -> ExitCode {

@@ -58,6 +58,9 @@ impl Conversation {
             info!(thread = %self.thread, "late answer ignored");
             return;
         }
+        if is_no_answer(&value) {
+            return self.unanswered(ask);
+        }
         let parsed = value.as_object().cloned().map(ClientMessage::parse_step);
         let Some(Ok(message)) = parsed else {
             info!(thread = %self.thread, "ill-shaped answer ignored");
@@ -94,6 +97,19 @@ impl Conversation {
             return;
         }
         self.commit(records, shows, Then::Answer(answer, value));
+    }
+
+    /// The page gave the question back without an answer: the hook goes on without one.
+    fn unanswered(&mut self, ask: &StepId) {
+        let Some(OpenAsk { speaker, answer, .. }) = self.asks.shift_remove(ask) else { return };
+        let fact = Fact::AskEnded { ask: ask.clone(), outcome: Outcome::Cancelled };
+        let record = self.record(speaker.run.clone(), Source::User, fact);
+        let mut shows = vec![(Audience::All, ServerEvent::TaskEnd), (Audience::All, ServerEvent::ClearAsk)];
+        if speaker.attempt.is_some() || self.is_working() {
+            shows.push((Audience::All, ServerEvent::TaskStart));
+        }
+        self.said(&speaker, vec![record], shows);
+        drop(answer);
     }
 
     /// When the next question times out.
@@ -143,5 +159,16 @@ impl Conversation {
         if self.asks.len() < before {
             self.items.push(Item::show(vec![(Audience::All, ServerEvent::ClearAsk)]));
         }
+    }
+}
+
+/// What frontends send when they have no answer (chat-wire 4.4).
+fn is_no_answer(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(object) => object.is_empty(),
+        Value::Bool(true) | Value::Number(_) => false,
     }
 }

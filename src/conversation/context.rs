@@ -15,9 +15,9 @@ pub struct Context {
 }
 
 impl Context {
-    /// Adds a message or replaces it in its place. Questions are not part of it.
+    /// Adds a message or replaces it in its place. Questions and errors are for the person, not part of it.
     pub fn put(&mut self, step: &Step) {
-        if step.is_message() && !step.wait_for_answer {
+        if belongs(step) {
             self.messages.insert(step.id.clone(), said(step));
         }
     }
@@ -39,7 +39,7 @@ impl Context {
             return;
         }
         let mut messages = IndexMap::new();
-        for step in thread.steps.iter().filter(|step| step.is_message() && !step.wait_for_answer && !step.streaming) {
+        for step in thread.steps.iter().filter(|step| belongs(step) && !step.streaming) {
             messages.insert(step.id.clone(), said(step));
         }
         for (id, message) in std::mem::take(&mut self.messages) {
@@ -53,6 +53,10 @@ impl Context {
     pub fn list(&self) -> Vec<Said> {
         self.messages.values().cloned().collect()
     }
+}
+
+fn belongs(step: &Step) -> bool {
+    step.is_message() && !step.wait_for_answer && !step.is_error
 }
 
 fn said(step: &Step) -> Said {

@@ -252,6 +252,7 @@ impl Conversation {
             self.cut_off_all(Some(id), &mut records, &mut shows);
         }
         self.cancel_asks(id, &mut records, &mut shows);
+        let mut error = None;
         let end = match ended {
             Ended::Completed => Fact::RunEnded { step: step.clone(), reason: EndReason::Completed },
             Ended::Stopped(reason) => {
@@ -261,16 +262,19 @@ impl Conversation {
             Ended::Failed(text) => {
                 step.is_error = true;
                 step.output.clone_from(&text);
-                let error = self.notice("Error", text.clone(), true);
-                let fact = Fact::Message { step: error.clone(), interrupted: false };
-                records.push(self.record(Some(id.clone()), Source::App, fact));
-                shows.push((Audience::All, ServerEvent::NewMessage(Arc::new(error))));
+                error = Some(self.notice("Error", text.clone(), true));
                 Fact::RunFailed { step: step.clone(), message: text }
             }
         };
         records.extend(self.values_record(&values));
         records.push(self.record(Some(id.clone()), Source::App, end));
         shows.push((Audience::All, ServerEvent::UpdateMessage(Arc::new(step))));
+        if let Some(error) = error {
+            // Nothing of a run follows its end, so what tells a person of it belongs to the thread.
+            let fact = Fact::Message { step: error.clone(), interrupted: false };
+            records.push(self.record(None, Source::App, fact));
+            shows.push((Audience::All, ServerEvent::NewMessage(Arc::new(error))));
+        }
         self.runs.shift_remove(id);
         self.indicator(&mut shows);
         self.commit(records, shows, Then::Nothing);
