@@ -1,4 +1,5 @@
 //! Every integration test, in one binary.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod store;
 mod support;

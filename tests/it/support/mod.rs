@@ -1,4 +1,5 @@
 //! What tests share.
 
 pub mod database;
+pub mod probe;
 pub mod records;
