@@ -256,7 +256,6 @@ impl Tables {
                 id: row.id,
                 created_at: row.created_at.map(|time| time.to_string()),
                 name: row.name,
-                user_id: row.user_id,
                 user_identifier: row.user_identifier,
                 tags: row.tags.as_ref().map(text),
                 metadata: Some(text(&row.metadata)),

@@ -1,3 +1,5 @@
 //! The suite that every store passes. A new backend passes it as it is.
 
 mod order;
+mod retry;
+mod runs;
