@@ -10,6 +10,7 @@ pub mod frontend;
 pub mod hook;
 pub mod http;
 pub mod id;
+pub mod journal;
 pub mod line;
 pub mod protocol;
 pub mod record;

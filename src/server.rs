@@ -2,7 +2,6 @@
 
 mod listen;
 mod mount;
-mod no_store;
 mod stop;
 
 use std::io;
@@ -12,6 +11,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use axum::Router;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
 use crate::app::App;
@@ -22,10 +22,11 @@ use crate::frontend::{Frontend, NoPage, Part};
 use crate::hook::HookError;
 use crate::http::{Http, Live};
 use crate::id::ThreadId;
+use crate::journal::Journal;
 use crate::line::{Listener, Peer};
 use crate::session::Sessions;
 use crate::socket::Sockets;
-use crate::store::{Store, StoreError};
+use crate::store::{self, OpenOptions, Store, StoreError};
 
 /// Why a server does not start, or ended by itself. The text is for an operator.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +75,9 @@ pub struct Server {
     app: App,
     config: Arc<Config>,
     store: Arc<dyn Store>,
+    /// What runs beside the requests; it stops by `ending`.
+    tasks: TaskTracker,
+    ending: CancellationToken,
     stopping: CancellationToken,
 }
 
@@ -85,18 +89,26 @@ impl Server {
     pub async fn bind(config: Config, app: App) -> Result<Self, ServerError> {
         let config = Arc::new(config);
         let clock = Clock::system();
+        // Everything that can be said to whoever starts the server comes before anything is opened.
+        Auth::check(&config, &app)?;
         let frontend = Frontend::new(&config)?;
         std::fs::create_dir_all(&config.data_dir)
             .map_err(|source| ServerError::DataDir { path: config.data_dir.clone(), source })?;
-        let store: Arc<dyn Store> = Arc::new(no_store::NoStore);
-        let auth = Auth::new(&config, &app, Arc::clone(&store), clock.clone())?;
         let listener = listen::bind(&config).await.map_err(|source| ServerError::Listen {
             host: config.host.clone(),
             port: config.port,
             source,
         })?;
         let addr = axum::serve::Listener::local_addr(&listener).map_err(ServerError::Serve)?;
-        app.startup().await.map_err(ServerError::Startup)?;
+        let store = open_store(&config, &clock).await?;
+        if let Err(failed) = app.startup().await {
+            store.close().await;
+            return Err(ServerError::Startup(failed));
+        }
+        let auth = Auth::new(&config, &app, Arc::clone(&store), clock.clone())?;
+        let tasks = TaskTracker::new();
+        let ending = CancellationToken::new();
+        let journal = Journal::start(Arc::clone(&store), &tasks, ending.clone());
         if frontend.part(Part::App).is_none() {
             warn!("there is no page to show yet; get the stock one by `rejoinder frontend fetch`");
         }
@@ -108,6 +120,7 @@ impl Server {
             app: app.clone(),
             auth,
             store: Arc::clone(&store),
+            journal,
             live: Arc::new(Nobody),
             frontend,
             clock,
@@ -115,7 +128,7 @@ impl Server {
             stopping: stopping.clone(),
         };
         let router = mount::router(http, &sockets);
-        Ok(Self { listener, addr, router, sockets, app, config, store, stopping })
+        Ok(Self { listener, addr, router, sockets, app, config, store, tasks, ending, stopping })
     }
 
     /// Where it listens.
@@ -145,14 +158,41 @@ impl Server {
         let service = self.router.into_make_service_with_connect_info::<Peer>();
         let stopping = self.stopping.clone();
         let serving = axum::serve(self.listener, service).with_graceful_shutdown(stopping.cancelled_owned());
-        let serving = tokio::spawn(serving.into_future());
-        tokio::pin!(stop);
-        let ended = stop::until(stop, serving).await;
+        let mut serving = tokio::spawn(serving.into_future());
+        let ended = tokio::select! {
+            () = stop => Ok(()),
+            result = &mut serving => Err(stop::failure(result)),
+        };
         info!("stopping");
         self.stopping.cancel();
+        self.ending.cancel();
+        self.tasks.close();
+        stop::within("journal", stop::WRITING, self.tasks.wait()).await;
         self.sockets.close().await;
-        stop::rest(ended, &self.app, &*self.store).await.map_err(ServerError::Serve)
+        if ended.is_ok() && !stop::within("last requests", stop::LAST_REQUESTS, &mut serving).await {
+            serving.abort();
+        }
+        stop::within("on_app_shutdown", stop::APP_SHUTDOWN, self.app.shutdown()).await;
+        stop::within("database", stop::CLOSING, self.store.close()).await;
+        ended.map_err(ServerError::Serve)
     }
+}
+
+/// Opens the database and settles what an earlier process left running.
+async fn open_store(config: &Config, clock: &Clock) -> Result<Arc<dyn Store>, StoreError> {
+    let options = OpenOptions {
+        project: config.project.clone(),
+        numbered: config.sequence,
+        clock: clock.clone(),
+        ..OpenOptions::default()
+    };
+    let instance = options.instance.clone();
+    let store = store::open(&config.database_url(), options).await?;
+    let lost = store.settle_lost(&instance, clock.now()).await?;
+    if !lost.is_empty() {
+        warn!(runs = lost.len(), "an earlier process left runs open; they are marked as lost");
+    }
+    Ok(store)
 }
 
 /// Until the conversations are connected.

@@ -247,9 +247,19 @@ mod tests {
 
     #[test]
     fn every_key_of_a_message_is_checked() {
-        for key in ["id", "output", "createdAt", "type", "name", "threadId", "parentId", "command", "modes", "metadata",
-            "language"]
-        {
+        for key in [
+            "id",
+            "output",
+            "createdAt",
+            "type",
+            "name",
+            "threadId",
+            "parentId",
+            "command",
+            "modes",
+            "metadata",
+            "language",
+        ] {
             for wrong in [json!(7), json!([1]), json!(true), json!([{"a": 1}])] {
                 let mut argument = stock();
                 argument["message"][key] = wrong;

@@ -190,9 +190,10 @@ impl Serialize for ServerEvent {
             | Self::CallFnTimeout
             | Self::AudioInterrupt
             | Self::Reload => serializer.serialize_map(Some(0))?.end(),
-            Self::NewMessage(step) | Self::UpdateMessage(step) | Self::DeleteMessage(step) | Self::StreamStart(step) => {
-                step.serialize(serializer)
-            }
+            Self::NewMessage(step)
+            | Self::UpdateMessage(step)
+            | Self::DeleteMessage(step)
+            | Self::StreamStart(step) => step.serialize(serializer),
             Self::StreamToken(token) => token.serialize(serializer),
             Self::FirstInteraction { interaction, thread_id } => {
                 let mut map = serializer.serialize_map(Some(2))?;

@@ -3,13 +3,35 @@
 //! A backend's `append` is one transaction with a fixed number of set-based statements: cursors locked first, then
 //! what is there is read, [`plan`] decides in memory, then everything is written. Only SQL differs between backends.
 
+mod append;
+mod assemble;
+mod bad;
+pub mod incomplete;
+mod known;
+mod lost;
+mod mark;
+mod migrations;
+mod options;
+mod plan;
+mod prepare;
+#[doc(hidden)]
+pub mod probe;
+mod row;
+mod search;
+mod sqlite;
+mod tables;
+mod writes;
+
+pub use mark::Mark;
+pub use options::{OpenOptions, open};
+
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 
 use crate::id::{ExecutionId, RecordId, ThreadId};
 use crate::protocol::{Step, Thread, ThreadPage, Timestamp, User};
-use crate::record::Record;
+use crate::record::{BadRecord, Fact, Record};
 
 /// Records of one thread that are stored together or not at all.
 #[derive(Clone, Debug)]
@@ -154,14 +176,28 @@ pub struct StoredRecord {
     pub source: String,
     /// The id it is about.
     pub entity: Option<String>,
-    /// What it says, as JSON.
+    /// What it says, as JSON; [`StoredRecord::fact`] reads it.
     pub attributes: serde_json::Value,
+    /// When it was made.
+    pub produced_at: Timestamp,
     /// When it was stored.
     pub created_at: Timestamp,
     /// Its chained mark, hex.
     pub mark: Option<String>,
     /// When it was put aside as evidence.
     pub quarantined_at: Option<Timestamp>,
+}
+
+impl StoredRecord {
+    /// What it says. A record that cannot be read is skipped by every projection.
+    pub fn fact(&self) -> Result<Fact, BadRecord> {
+        Fact::from_parts(&self.record_type, &self.attributes)
+    }
+}
+
+/// A name for one life of a thread's numbering: sixteen hex digits.
+fn epoch() -> String {
+    format!("{:016x}", rand::random::<u64>())
 }
 
 /// What goes wrong below a store. The text is for the log; a person is told one plain sentence.

@@ -1,4 +1,6 @@
-//! Everything that is tested from outside.
+//! Every integration test, in one binary.
 
+mod http;
 mod socket;
+mod store;
 mod support;

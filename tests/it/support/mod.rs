@@ -1,3 +1,6 @@
-//! What several tests use.
+//! What tests share.
 
+pub mod database;
 pub mod raw;
+pub mod records;
+pub mod server;

@@ -1,0 +1,128 @@
+//! SQLite: one writing connection, readers beside it, one process that owns the file.
+
+mod append;
+mod open;
+mod read;
+mod schema;
+mod sql;
+mod write;
+
+use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use sqlx::{Sqlite, SqlitePool, Transaction};
+
+use super::append::append;
+use super::lost::settled;
+use super::prepare::prepare;
+use super::probe::Probes;
+use super::{
+    Append, Appended, Cursor, LiveSession, Partial, Store, StoreError, StoredRecord, StoredThread, ThreadHead,
+    ThreadQuery,
+};
+use crate::clock::Clock;
+use crate::id::{ExecutionId, ThreadId};
+use crate::protocol::{ThreadPage, Timestamp, User};
+
+/// A SQLite file that belongs to this process.
+pub(super) struct SqliteStore {
+    /// Exactly one connection: writers queue here and not in SQLite's busy handler.
+    writer: SqlitePool,
+    readers: SqlitePool,
+    write: Arc<str>,
+    project: String,
+    instance: String,
+    numbered: bool,
+    clock: Clock,
+    probes: Probes,
+    lock: Mutex<Option<File>>,
+}
+
+impl SqliteStore {
+    /// A deferred transaction that reads first and writes later fails under contention whatever the timeout.
+    async fn begin_write(&self) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
+        self.writer.begin_with("begin immediate").await
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StoreError> {
+        append(self, &prepare(batch)).await
+    }
+
+    async fn save_partials(&self, partials: &[Partial]) -> Result<(), StoreError> {
+        self.write_partials(partials).await
+    }
+
+    async fn thread(&self, id: &ThreadId) -> Result<Option<StoredThread>, StoreError> {
+        self.read_thread(id).await
+    }
+
+    async fn thread_head(&self, id: &ThreadId) -> Result<Option<ThreadHead>, StoreError> {
+        self.read_head(id).await
+    }
+
+    async fn threads(&self, query: &ThreadQuery) -> Result<ThreadPage, StoreError> {
+        self.read_threads(query).await
+    }
+
+    async fn delete_thread(&self, id: &ThreadId) -> Result<bool, StoreError> {
+        self.remove_thread(id).await
+    }
+
+    async fn user(&self, identifier: &str) -> Result<Option<User>, StoreError> {
+        self.read_user(identifier).await
+    }
+
+    async fn save_user(&self, user: &User) -> Result<User, StoreError> {
+        self.write_user(user).await?;
+        let row = self.read_user(&user.identifier).await?;
+        row.ok_or_else(|| StoreError::Corrupt("a user that was just written is not there".into()))
+    }
+
+    async fn save_sessions(&self, rows: &[LiveSession]) -> Result<(), StoreError> {
+        self.write_sessions(rows).await
+    }
+
+    async fn forget_sessions(&self, hashes: &[String]) -> Result<(), StoreError> {
+        self.remove_sessions(hashes).await
+    }
+
+    async fn session(&self, hash: &str) -> Result<Option<LiveSession>, StoreError> {
+        self.read_session(hash).await
+    }
+
+    async fn settle_lost(&self, instance: &str, now: Timestamp) -> Result<Vec<ExecutionId>, StoreError> {
+        self.remove_old_sessions(now).await?;
+        let batch = self.read_left(instance).await?.appends(now)?;
+        Ok(settled(&batch, &append(self, &batch).await?))
+    }
+
+    async fn records(
+        &self,
+        thread: &ThreadId,
+        after: u64,
+        through: Option<u64>,
+        limit: u32,
+    ) -> Result<Vec<StoredRecord>, StoreError> {
+        self.read_records(thread, after, through, limit).await
+    }
+
+    async fn cursor(&self, thread: &ThreadId) -> Result<Option<Cursor>, StoreError> {
+        self.read_cursor(thread).await
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        sqlx::query("select 1").execute(&self.readers).await.map_err(StoreError::Unavailable)?;
+        Ok(())
+    }
+
+    async fn close(&self) {
+        self.readers.close().await;
+        // The last writer leaves a file without a WAL beside it.
+        self.writer.close().await;
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}

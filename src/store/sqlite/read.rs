@@ -1,0 +1,209 @@
+//! Reading from SQLite: each answer is one statement, so it is one moment.
+
+use sqlx::Row;
+
+use super::SqliteStore;
+use crate::id::ThreadId;
+use crate::protocol::{ThreadPage, User};
+use crate::store::assemble::{self, RecordRow, ThreadRows, cursor, page};
+use crate::store::search::glob;
+use crate::store::{Cursor, LiveSession, StoreError, StoredRecord, StoredThread, ThreadHead, ThreadQuery, incomplete};
+
+impl SqliteStore {
+    pub(super) async fn read_thread(&self, id: &ThreadId) -> Result<Option<StoredThread>, StoreError> {
+        let row = sqlx::query(
+            r#"
+            select
+                json_object('id', t.id, 'createdAt', cast(t."createdAt" as text), 'name', cast(t.name as text),
+                    'userId', t."userId", 'userIdentifier', t."userIdentifier", 'tags', cast(t.tags as text),
+                    'metadata', cast(t.metadata as text)),
+                (select json_object('epoch', epoch, 'latest', latest_sequence, 'mark', hex(mark),
+                        'incomplete', incomplete_why, 'step_count', step_count, 'step_newest', step_newest)
+                    from rejoinder_cursors where project_id = $2 and thread_id = t.id),
+                (select json_group_array(json_object('id', id, 'threadId', "threadId", 'parentId', "parentId",
+                        'name', cast(name as text), 'type', cast(type as text), 'streaming', streaming,
+                        'waitForAnswer', "waitForAnswer", 'isError', "isError", 'metadata', cast(metadata as text),
+                        'tags', cast(tags as text), 'input', cast(input as text), 'output', cast(output as text),
+                        'createdAt', cast("createdAt" as text), 'command', cast(command as text),
+                        'start', cast(start as text), 'end', cast("end" as text),
+                        'generation', cast(generation as text), 'showInput', cast("showInput" as text),
+                        'language', cast(language as text), 'defaultOpen', "defaultOpen",
+                        'autoCollapse', "autoCollapse", 'modes', cast(modes as text)))
+                    from (select * from steps where "threadId" = t.id order by rowid)),
+                (select json_group_array(json_object('id', id, 'threadId', "threadId", 'type', cast(type as text),
+                        'url', cast(url as text), 'chainlitKey', cast("chainlitKey" as text),
+                        'name', cast(name as text), 'display', cast(display as text),
+                        'objectKey', cast("objectKey" as text), 'size', cast(size as text), 'page', page,
+                        'language', cast(language as text), 'forId', "forId", 'mime', cast(mime as text),
+                        'props', cast(props as text), 'autoPlay', "autoPlay",
+                        'playerConfig', cast("playerConfig" as text)))
+                    from (select * from elements where "threadId" = t.id order by rowid)),
+                (select json_group_array(json_object('id', id, 'forId', "forId", 'threadId', "threadId",
+                        'value', value, 'comment', cast(comment as text)))
+                    from (select * from feedbacks where "threadId" = t.id order by rowid)),
+                (select json_group_array(json(step)) from rejoinder_partials
+                    where project_id = $2 and thread_id = t.id)
+            from threads as t
+            where t.id = $1
+                and not exists (select 1 from rejoinder_tombstones where project_id = $2 and thread_id = t.id)
+            "#,
+        )
+        .bind(id.as_str())
+        .bind(&self.project)
+        .fetch_optional(&self.readers)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        let Some(row) = row else { return Ok(None) };
+        let rows = ThreadRows {
+            thread: row.try_get(0).map_err(unreadable)?,
+            cursor: row.try_get(1).map_err(unreadable)?,
+            steps: row.try_get(2).map_err(unreadable)?,
+            elements: row.try_get(3).map_err(unreadable)?,
+            feedback: row.try_get(4).map_err(unreadable)?,
+            partials: row.try_get(5).map_err(unreadable)?,
+        };
+        rows.into_thread().map(Some)
+    }
+
+    pub(super) async fn read_head(&self, id: &ThreadId) -> Result<Option<ThreadHead>, StoreError> {
+        let row = sqlx::query(
+            r#"
+            select t."userIdentifier", cast(t.name as text), c.incomplete_why,
+                c.step_count is null and exists (select 1 from steps where "threadId" = t.id)
+            from threads as t left join rejoinder_cursors as c on c.project_id = $2 and c.thread_id = t.id
+            where t.id = $1
+                and not exists (select 1 from rejoinder_tombstones where project_id = $2 and thread_id = t.id)
+            "#,
+        )
+        .bind(id.as_str())
+        .bind(&self.project)
+        .fetch_optional(&self.readers)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        row.map(|row| {
+            let why: Option<String> = row.try_get(2).map_err(unreadable)?;
+            let mut incomplete = incomplete::parse(why.as_deref());
+            if row.try_get::<i64, _>(3).map_err(unreadable)? != 0 {
+                incomplete.insert(incomplete::LEGACY_ROWS.to_owned());
+            }
+            let owner = row.try_get(0).map_err(unreadable)?;
+            Ok(ThreadHead { owner, name: row.try_get(1).map_err(unreadable)?, incomplete })
+        })
+        .transpose()
+    }
+
+    pub(super) async fn read_threads(&self, query: &ThreadQuery) -> Result<ThreadPage, StoreError> {
+        // A thread's place is its newest step; the zone letter is cut, since "39Z" would come after "39.5Z".
+        let rows: Vec<String> = sqlx::query_scalar(
+            r#"
+            with mine as (
+                select t.id, rtrim(coalesce((select max("createdAt") from steps where "threadId" = t.id),
+                    t."createdAt", ''), 'Z') as active
+                from threads as t
+                where t."userIdentifier" = $1
+                    and t.id not in (select thread_id from rejoinder_tombstones where project_id = $2)
+            )
+            select json_object('id', t.id, 'createdAt', cast(t."createdAt" as text), 'name', cast(t.name as text),
+                'userId', t."userId", 'userIdentifier', t."userIdentifier", 'tags', cast(t.tags as text),
+                'metadata', cast(t.metadata as text))
+            from mine join threads as t on t.id = mine.id
+            where ($3 is null or not exists (select 1 from mine where id = $3)
+                    or (mine.active, mine.id) < (select active, id from mine where id = $3))
+                and ($4 is null or t.name glob $4
+                    or exists (select 1 from steps where "threadId" = t.id and output glob $4))
+                and ($5 is null or exists (select 1 from feedbacks where "threadId" = t.id and value = $5))
+            order by mine.active desc, mine.id desc
+            limit $6
+            "#,
+        )
+        .bind(&query.owner)
+        .bind(&self.project)
+        .bind(query.cursor.as_ref().map(ThreadId::as_str))
+        .bind(query.search.as_deref().filter(|text| !text.is_empty()).map(glob))
+        .bind(query.feedback.map(i64::from))
+        .bind(i64::from(query.first) + 1)
+        .fetch_all(&self.readers)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        page(&rows, query.first)
+    }
+
+    pub(super) async fn read_user(&self, identifier: &str) -> Result<Option<User>, StoreError> {
+        let row: Option<String> = sqlx::query_scalar(
+            r#"
+            select json_object('id', id, 'identifier', identifier, 'createdAt', "createdAt",
+                'metadata', cast(metadata as text))
+            from users where identifier = ?
+            "#,
+        )
+        .bind(identifier)
+        .fetch_optional(&self.readers)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        row.as_deref().map(assemble::user).transpose()
+    }
+
+    pub(super) async fn read_session(&self, hash: &str) -> Result<Option<LiveSession>, StoreError> {
+        let row: Option<String> = sqlx::query_scalar(
+            r#"
+            select json_object('hash', hash, 'thread', thread_id, 'owner', owner, 'greeted', greeted,
+                'stored', stored, 'seen_at', seen_at)
+            from rejoinder_sessions where project_id = ? and hash = ?
+            "#,
+        )
+        .bind(&self.project)
+        .bind(hash)
+        .fetch_optional(&self.readers)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        row.as_deref().map(assemble::session).transpose()
+    }
+
+    pub(super) async fn read_records(
+        &self,
+        thread: &ThreadId,
+        after: u64,
+        through: Option<u64>,
+        limit: u32,
+    ) -> Result<Vec<StoredRecord>, StoreError> {
+        let rows: Vec<String> = sqlx::query_scalar(
+            r#"
+            select json_object('id', record_id, 'sequence', sequence, 'execution', execution_id,
+                'type', record_type, 'source', record_source, 'entity', entity_id, 'attributes', attributes,
+                'produced_at', produced_at, 'created_at', created_at, 'mark', hex(mark),
+                'quarantined_at', quarantined_at)
+            from rejoinder_records
+            where project_id = ? and thread_id = ? and sequence > ? and sequence <= ?
+            order by sequence limit ?
+            "#,
+        )
+        .bind(&self.project)
+        .bind(thread.as_str())
+        .bind(i64::try_from(after).unwrap_or(i64::MAX))
+        .bind(through.map_or(i64::MAX, |through| i64::try_from(through).unwrap_or(i64::MAX)))
+        .bind(i64::from(limit))
+        .fetch_all(&self.readers)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        rows.iter().map(|row| RecordRow::read(row)).collect()
+    }
+
+    pub(super) async fn read_cursor(&self, thread: &ThreadId) -> Result<Option<Cursor>, StoreError> {
+        let row: Option<String> = sqlx::query_scalar(
+            r#"
+            select json_object('epoch', epoch, 'latest', latest_sequence, 'mark', hex(mark))
+            from rejoinder_cursors where project_id = ? and thread_id = ?
+            "#,
+        )
+        .bind(&self.project)
+        .bind(thread.as_str())
+        .fetch_optional(&self.readers)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        row.as_deref().map_or(Ok(None), cursor)
+    }
+}
+
+fn unreadable(error: sqlx::Error) -> StoreError {
+    StoreError::Corrupt(error.to_string())
+}

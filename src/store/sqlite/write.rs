@@ -1,0 +1,197 @@
+//! What is written beside records: partial rows, users, live tabs, deletions.
+
+use serde_json::json;
+
+use super::SqliteStore;
+use crate::id::{ThreadId, UserId};
+use crate::protocol::{Timestamp, User};
+use crate::record::cleaned_step;
+use crate::store::assemble::SessionRow;
+use crate::store::lost::Left;
+use crate::store::writes;
+use crate::store::{LiveSession, Partial, StoreError};
+
+/// Rows of tabs that nobody came back to.
+pub(in crate::store) const FORGOTTEN_AFTER_MICROS: i64 = 30 * 24 * 3600 * 1_000_000;
+
+impl SqliteStore {
+    /// A partial of a thread without a row, or of a settled run, is nobody's and is not written.
+    pub(super) async fn write_partials(&self, partials: &[Partial]) -> Result<(), StoreError> {
+        sqlx::query(
+            r#"
+            insert into rejoinder_partials (project_id, thread_id, step_id, execution_id, instance_id, step, updated_at)
+                select $1, value ->> 'thread', value ->> 'id', value ->> 'execution', $2, value -> 'step', $3
+                from json_each($4)
+                where value ->> 'thread' in (select id from threads)
+                    and value ->> 'thread' not in (select thread_id from rejoinder_tombstones where project_id = $1)
+                    and not exists (select 1 from rejoinder_executions where project_id = $1
+                        and thread_id = value ->> 'thread' and execution_id = value ->> 'execution'
+                        and settled_at is not null)
+                on conflict (project_id, thread_id, step_id) do update set execution_id = excluded.execution_id,
+                    instance_id = excluded.instance_id, step = excluded.step, updated_at = excluded.updated_at
+            "#,
+        )
+        .bind(&self.project)
+        .bind(&self.instance)
+        .bind(self.clock.now().as_micros())
+        .bind(writes::json(&partial_rows(partials)))
+        .execute(&self.writer)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        Ok(())
+    }
+
+    pub(super) async fn remove_thread(&self, id: &ThreadId) -> Result<bool, StoreError> {
+        let mut transaction = self.begin_write().await.map_err(StoreError::Unavailable)?;
+        let tombstones = sqlx::query(
+            r#"
+            insert into rejoinder_tombstones (project_id, thread_id, deleted_at)
+                select $1, $2, $3
+                where exists (select 1 from threads where id = $2)
+                on conflict (project_id, thread_id) do nothing
+            "#,
+        )
+        .bind(&self.project)
+        .bind(id.as_str())
+        .bind(self.clock.now().as_micros())
+        .execute(&mut *transaction)
+        .await
+        .map_err(StoreError::Unavailable)?
+        .rows_affected();
+        if tombstones == 0 {
+            return Ok(false);
+        }
+        sqlx::query(
+            r#"
+            delete from feedbacks where "threadId" = $2
+                or "forId" in (select id from steps where "threadId" = $2);
+            delete from elements where "threadId" = $2;
+            delete from steps where "threadId" = $2;
+            delete from threads where id = $2;
+            delete from rejoinder_records where project_id = $1 and thread_id = $2;
+            delete from rejoinder_executions where project_id = $1 and thread_id = $2;
+            delete from rejoinder_partials where project_id = $1 and thread_id = $2;
+            delete from rejoinder_rejects where project_id = $1 and thread_id = $2;
+            delete from rejoinder_cursors where project_id = $1 and thread_id = $2;
+            "#,
+        )
+        .bind(&self.project)
+        .bind(id.as_str())
+        .execute(&mut *transaction)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        transaction.commit().await.map_err(StoreError::Unavailable)?;
+        Ok(true)
+    }
+
+    pub(super) async fn write_user(&self, user: &User) -> Result<(), StoreError> {
+        let id = user.id.clone().unwrap_or_else(UserId::random);
+        let created_at = user.created_at.unwrap_or_else(|| self.clock.now());
+        sqlx::query(
+            r#"
+            insert into users (id, identifier, metadata, "createdAt") values (?, ?, ?, ?)
+                on conflict (identifier) do update set metadata = excluded.metadata
+            "#,
+        )
+        .bind(id.as_str())
+        .bind(&user.identifier)
+        .bind(crate::store::row::text(&user.metadata))
+        .bind(created_at.to_string())
+        .execute(&self.writer)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        Ok(())
+    }
+
+    pub(super) async fn write_sessions(&self, rows: &[LiveSession]) -> Result<(), StoreError> {
+        let rows: Vec<SessionRow> = rows.iter().map(SessionRow::from).collect();
+        sqlx::query(
+            r#"
+            insert into rejoinder_sessions (project_id, hash, thread_id, owner, greeted, stored, seen_at)
+                select $1, value ->> 'hash', value ->> 'thread', value ->> 'owner', value ->> 'greeted',
+                    value ->> 'stored', value ->> 'seen_at'
+                from json_each($2) where true
+                on conflict (project_id, hash) do update set thread_id = excluded.thread_id, owner = excluded.owner,
+                    greeted = excluded.greeted, stored = excluded.stored, seen_at = excluded.seen_at
+            "#,
+        )
+        .bind(&self.project)
+        .bind(writes::json(&rows))
+        .execute(&self.writer)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        Ok(())
+    }
+
+    pub(super) async fn remove_sessions(&self, hashes: &[String]) -> Result<(), StoreError> {
+        sqlx::query(
+            r#"delete from rejoinder_sessions where project_id = ? and hash in (select value from json_each(?))"#,
+        )
+        .bind(&self.project)
+        .bind(writes::json(&hashes))
+        .execute(&self.writer)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        Ok(())
+    }
+
+    pub(super) async fn remove_old_sessions(&self, now: Timestamp) -> Result<(), StoreError> {
+        sqlx::query(r#"delete from rejoinder_sessions where project_id = ? and seen_at < ?"#)
+            .bind(&self.project)
+            .bind(now.as_micros() - FORGOTTEN_AFTER_MICROS)
+            .execute(&self.writer)
+            .await
+            .map_err(StoreError::Unavailable)?;
+        Ok(())
+    }
+
+    /// What processes other than `instance` left.
+    pub(super) async fn read_left(&self, instance: &str) -> Result<Left, StoreError> {
+        let (runs, partials, open_steps): (String, String, String) = sqlx::query_as(
+            r#"
+            select
+                (select json_group_array(json_array(thread_id, execution_id)) from (
+                    select thread_id, execution_id from rejoinder_executions
+                    where project_id = $1 and instance_id <> $2 and settled_at is null
+                    order by started_at, execution_id)),
+                (select json_group_array(json_object('thread', thread_id, 'execution', execution_id,
+                        'step', json(step)))
+                    from rejoinder_partials where project_id = $1 and instance_id <> $2),
+                (select json_group_array(json_object('id', id, 'threadId', "threadId", 'parentId', "parentId",
+                        'name', name, 'type', type, 'streaming', streaming, 'waitForAnswer', "waitForAnswer",
+                        'isError', "isError", 'metadata', metadata, 'tags', tags, 'input', input,
+                        'output', output, 'createdAt', "createdAt", 'command', command, 'start', start,
+                        'end', "end", 'generation', generation, 'showInput', "showInput",
+                        'language', language, 'defaultOpen', "defaultOpen", 'autoCollapse', "autoCollapse",
+                        'modes', modes))
+                    from steps where "threadId" in (
+                            select thread_id from rejoinder_executions as e
+                            where project_id = $1 and instance_id <> $2 and settled_at is null
+                                and not exists (select 1 from rejoinder_executions
+                                    where project_id = $1 and instance_id = $2 and settled_at is null
+                                        and thread_id = e.thread_id))
+                        and "end" is null and start is not null
+                        and type <> 'run' and type not like '%message%')
+            "#,
+        )
+        .bind(&self.project)
+        .bind(instance)
+        .fetch_one(&self.readers)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        Ok(Left { runs, partials, open_steps })
+    }
+}
+
+/// Rows for `rejoinder_partials`; the newest of a step comes last and wins.
+pub(in crate::store) fn partial_rows(partials: &[Partial]) -> Vec<serde_json::Value> {
+    let mut rows = indexmap::IndexMap::new();
+    for partial in partials {
+        let clean = cleaned_step(&partial.step);
+        let mut step = clean.as_ref().unwrap_or(&partial.step).clone();
+        step.thread_id = partial.thread.clone();
+        let row = json!({ "thread": partial.thread, "id": step.id, "execution": partial.execution, "step": step });
+        rows.insert((partial.thread.clone(), step.id.clone()), row);
+    }
+    rows.into_values().collect()
+}
