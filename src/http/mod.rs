@@ -114,6 +114,8 @@ pub fn routes(http: Arc<Http>) -> Router {
         .route("/project/thread/share", put(thread::share))
         .route("/project/thread/{thread}", get(thread::get))
         .route("/project/thread/{thread}/element/{element}", get(thread::element))
+        .route("/project/thread/{thread}/element/{element}/content", get(thread::content))
+        .route("/project/file/{file}", get(file::of_session))
         .route("/project/share/{thread}", get(thread::shared))
         .route("/feedback", put(feedback::unavailable).delete(feedback::unavailable))
         .route("/mcp", post(settings::no_mcp).delete(settings::no_mcp))

@@ -83,6 +83,16 @@ pub(super) async fn element(
     Ok(Json(thread.elements.into_iter().find(|known| known.id == element)))
 }
 
+/// The bytes of an element. Nothing is kept yet; without this route a page would be given itself instead.
+pub(super) async fn content(
+    State(http): State<Shared>,
+    Visitor(user): Visitor,
+    Path((thread, _)): Path<(ThreadId, ElementId)>,
+) -> Result<Json<Value>, ApiError> {
+    own(&http, user, thread).await?;
+    Err(super::file::not_found())
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Rename {

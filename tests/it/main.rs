@@ -1,5 +1,6 @@
 //! Every integration test, in one binary.
 
+mod cli;
 mod http;
 mod socket;
 mod store;

@@ -1,6 +1,7 @@
 //! What tests share.
 
 pub mod database;
+pub mod http;
 pub mod raw;
 pub mod records;
 pub mod server;
