@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::app::App;
+use crate::app::{App, BuildError};
 use crate::config::{Config, Flags, Secret};
 
 /// A realtime chat server for Chainlit's frontends: a broken line loses nothing and doubles nothing.
@@ -61,20 +61,27 @@ enum Secrets {
     Kept,
 }
 
-/// The whole `main` of a program that serves `app`: reads the command line, does what it says, and gives the exit
+/// The whole `main` of a program that serves `app`, as `build()` gives it: reads the command line, does what it says, and gives the exit
 /// code: 0 when all went well (a server that was told to stop did), 1 when something failed, which is said on
 /// standard error, 2 when the command line was not understood.
-pub fn main(app: App) -> ExitCode {
+pub fn main(app: Result<App, BuildError>) -> ExitCode {
     run(app, Secrets::Given)
 }
 
 /// The same for a program that somebody only tries: when a login needs a secret and none is given, one is made and
 /// kept in the data folder.
-pub fn demo(app: App) -> ExitCode {
+pub fn demo(app: Result<App, BuildError>) -> ExitCode {
     run(app, Secrets::Kept)
 }
 
-fn run(app: App, secrets: Secrets) -> ExitCode {
+fn run(app: Result<App, BuildError>, secrets: Secrets) -> ExitCode {
+    let app = match app {
+        Ok(app) => app,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
     let done = match Cli::parse().command {
         Command::Serve(serve) => serve.run(app, secrets),
         Command::Frontend(Frontend::Fetch(fetch)) => fetch.run(),

@@ -113,7 +113,13 @@ impl SessionId {
         &self.0
     }
 
-    /// A short hash that may be logged and stored: 16 hex digits.
+    /// The hash under which the store knows the session: 64 hex digits.
+    #[must_use]
+    pub fn key(&self) -> String {
+        Sha256::digest(self.0.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// A short hash that may be logged: 16 hex digits.
     #[must_use]
     pub fn hash(&self) -> String {
         let digest = Sha256::digest(self.0.as_bytes());

@@ -1,5 +1,6 @@
 //! The server: everything put together, started and stopped.
 
+mod engine;
 mod listen;
 mod mount;
 mod stop;
@@ -8,10 +9,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use axum::Router;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
 use crate::app::App;
@@ -20,13 +19,11 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::frontend::{Frontend, NoPage, Part};
 use crate::hook::HookError;
-use crate::http::{Http, Live};
-use crate::id::ThreadId;
-use crate::journal::Journal;
+use crate::http::Http;
 use crate::line::{Listener, Peer};
-use crate::session::Sessions;
 use crate::socket::Sockets;
-use crate::store::{self, OpenOptions, Store, StoreError};
+use crate::store::StoreError;
+use engine::Engine;
 
 /// Why a server does not start, or ended by itself. The text is for an operator.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +55,9 @@ pub enum ServerError {
     /// `--frontend` names a folder without a page.
     #[error(transparent)]
     Page(#[from] NoPage),
+    /// No threads for hooks.
+    #[error("cannot start the threads of the hooks")]
+    Hooks(#[source] io::Error),
     /// The start hook failed.
     #[error("on_app_startup failed: {0}")]
     Startup(HookError),
@@ -74,10 +74,7 @@ pub struct Server {
     sockets: Sockets,
     app: App,
     config: Arc<Config>,
-    store: Arc<dyn Store>,
-    /// What runs beside the requests; it stops by `ending`.
-    tasks: TaskTracker,
-    ending: CancellationToken,
+    engine: Engine,
     stopping: CancellationToken,
 }
 
@@ -100,35 +97,32 @@ impl Server {
             source,
         })?;
         let addr = axum::serve::Listener::local_addr(&listener).map_err(ServerError::Serve)?;
-        let store = open_store(&config, &clock).await?;
+        let engine = Engine::start(&config, &app, clock.clone()).await?;
         if let Err(failed) = app.startup().await {
-            store.close().await;
+            engine.stop().await;
             return Err(ServerError::Startup(failed));
         }
-        let auth = Auth::new(&config, &app, Arc::clone(&store), clock.clone())?;
-        let tasks = TaskTracker::new();
-        let ending = CancellationToken::new();
-        let journal = Journal::start(Arc::clone(&store), &tasks, ending.clone());
+        let auth = Auth::new(&config, &app, Arc::clone(&engine.store), clock.clone())?;
         if frontend.part(Part::App).is_none() {
             warn!("there is no page to show yet; get the stock one by `rejoinder frontend fetch`");
         }
         let stopping = CancellationToken::new();
         let doorman = Arc::new(mount::Doorman(auth.clone()));
-        let sockets = Sockets::new(mount::sockets(&config), Arc::new(Sessions {}), doorman);
+        let sockets = Sockets::new(mount::sockets(&config), Arc::clone(&engine.sessions), doorman);
         let http = Http {
             config: Arc::clone(&config),
             app: app.clone(),
             auth,
-            store: Arc::clone(&store),
-            journal,
-            live: Arc::new(Nobody),
+            store: Arc::clone(&engine.store),
+            journal: engine.journal.clone(),
+            live: engine.conversations.clone(),
             frontend,
             clock,
             listen: addr,
             stopping: stopping.clone(),
         };
         let router = mount::router(http, &sockets);
-        Ok(Self { listener, addr, router, sockets, app, config, store, tasks, ending, stopping })
+        Ok(Self { listener, addr, router, sockets, app, config, engine, stopping })
     }
 
     /// Where it listens.
@@ -165,42 +159,13 @@ impl Server {
         };
         info!("stopping");
         self.stopping.cancel();
-        self.ending.cancel();
-        self.tasks.close();
-        stop::within("journal", stop::WRITING, self.tasks.wait()).await;
+        self.engine.fall_silent().await;
         self.sockets.close().await;
         if ended.is_ok() && !stop::within("last requests", stop::LAST_REQUESTS, &mut serving).await {
             serving.abort();
         }
         stop::within("on_app_shutdown", stop::APP_SHUTDOWN, self.app.shutdown()).await;
-        stop::within("database", stop::CLOSING, self.store.close()).await;
+        self.engine.stop().await;
         ended.map_err(ServerError::Serve)
     }
-}
-
-/// Opens the database and settles what an earlier process left running.
-async fn open_store(config: &Config, clock: &Clock) -> Result<Arc<dyn Store>, StoreError> {
-    let options = OpenOptions {
-        project: config.project.clone(),
-        numbered: config.sequence,
-        clock: clock.clone(),
-        ..OpenOptions::default()
-    };
-    let instance = options.instance.clone();
-    let store = store::open(&config.database_url(), options).await?;
-    let lost = store.settle_lost(&instance, clock.now()).await?;
-    if !lost.is_empty() {
-        warn!(runs = lost.len(), "an earlier process left runs open; they are marked as lost");
-    }
-    Ok(store)
-}
-
-/// Until the conversations are connected.
-struct Nobody;
-
-#[async_trait]
-impl Live for Nobody {
-    async fn thread_deleted(&self, _: &ThreadId) {}
-
-    async fn thread_renamed(&self, _: &ThreadId, _: &str) {}
 }

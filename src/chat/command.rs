@@ -5,12 +5,31 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::hook::HookError;
 use crate::id::StepId;
 use crate::protocol::{Step, StepKind, Toast, Token};
 
-/// Which hook call speaks; the conversation knows what it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Speaker(pub u64);
+/// Which hook call speaks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Speaker {
+    /// The tab it works for, as the conversation numbers them.
+    pub tab: u64,
+    /// The run it is the work of.
+    pub run: Option<StepId>,
+    /// The attempt to restore a tab's thread that it is.
+    pub attempt: Option<u64>,
+}
+
+/// How a hook call came to its end.
+#[derive(Debug)]
+pub enum HookEnd {
+    /// It returned.
+    Returned,
+    /// It failed.
+    Failed(HookError),
+    /// It was stopped at an await.
+    Cancelled,
+}
 
 /// A command with its speaker.
 #[derive(Debug)]
@@ -70,6 +89,8 @@ pub enum Command {
     Toast(Toast),
     /// The chat context is wanted.
     History(oneshot::Sender<Vec<Said>>),
+    /// The hook call is over. What its chat says afterwards comes from work that it left behind.
+    End(HookEnd),
 }
 
 impl Command {
@@ -85,7 +106,7 @@ impl Command {
             | Self::Finish(step)
             | Self::Ask { step, .. } => step.output.len().max(step.input.len()),
             Self::Token(token) => token.token.len(),
-            Self::Remove(_) | Self::CutOff(_) | Self::Toast(_) | Self::History(_) => 0,
+            Self::Remove(_) | Self::CutOff(_) | Self::Toast(_) | Self::History(_) | Self::End(_) => 0,
         }
     }
 }

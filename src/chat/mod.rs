@@ -12,7 +12,7 @@ mod values;
 
 pub use about::About;
 pub use ask::{Answer, AskError, Question};
-pub use command::{Command, Envelope, Said, Speaker};
+pub use command::{Command, Envelope, HookEnd, Said, Speaker};
 pub use message::{Message, SentMessage};
 pub use recorded::Recording;
 pub use reply::Reply;
@@ -81,7 +81,7 @@ pub(crate) struct Voice {
 #[derive(Clone, Debug)]
 pub(crate) enum Listener {
     /// A conversation. Bounded: a hook that speaks faster than its conversation can store waits.
-    Conversation(mpsc::Sender<Envelope>),
+    Conversation(mpsc::Sender<Box<Envelope>>),
     /// A test.
     Recording(Recording),
 }
@@ -98,7 +98,7 @@ impl Chat {
     pub fn recorded() -> (Self, Recording) {
         let recording = Recording::default();
         let voice = Voice {
-            speaker: Speaker(0),
+            speaker: Speaker::default(),
             listener: Listener::Recording(recording.clone()),
             about: Arc::new(About::for_tests()),
             values: Arc::default(),
@@ -210,8 +210,8 @@ impl Chat {
         }
         match &self.voice.listener {
             Listener::Conversation(sender) => {
-                let envelope = Envelope { speaker: self.voice.speaker, command };
-                sender.send(envelope).await.map_err(|_| ChatError::Ended)
+                let envelope = Envelope { speaker: self.voice.speaker.clone(), command };
+                sender.send(Box::new(envelope)).await.map_err(|_| ChatError::Ended)
             }
             Listener::Recording(recording) => {
                 recording.take(command);
@@ -224,7 +224,7 @@ impl Chat {
     pub(crate) fn tell_now(&self, command: Command) {
         match &self.voice.listener {
             Listener::Conversation(sender) => {
-                let _ = sender.try_send(Envelope { speaker: self.voice.speaker, command });
+                let _ = sender.try_send(Box::new(Envelope { speaker: self.voice.speaker.clone(), command }));
             }
             Listener::Recording(recording) => recording.take(command),
         }

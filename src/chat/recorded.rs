@@ -81,6 +81,7 @@ impl Recording {
                 }
             }
             Command::Toast(toast) => words.toasts.push(toast),
+            Command::End(_) => {}
             Command::History(reply) => {
                 let said = |step: &Step| Said {
                     id: step.id.clone(),

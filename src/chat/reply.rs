@@ -92,7 +92,7 @@ impl Reply {
     }
 
     /// Completes the message. When it returns, the whole text is on its way to the store and to every page, which
-    /// repairs whatever a page may have missed.
+    /// repairs whatever a page may have missed. Without a token there was nothing to show, and nothing is stored.
     ///
     /// # Errors
     /// When the conversation is over.
@@ -103,8 +103,9 @@ impl Reply {
         step.created_at = Some(now);
         step.start = Some(now);
         step.end = Some(now);
-        let command = if self.begun { Command::Finish(step) } else { Command::Message(step) };
-        self.chat.tell(command).await?;
+        if self.begun {
+            self.chat.tell(Command::Finish(step)).await?;
+        }
         self.finished = true;
         Ok(())
     }

@@ -43,7 +43,7 @@ pub trait Hook<E, T, A>: Send + Sync + 'static {
 }
 
 macro_rules! hook {
-    ($($argument:ident)*) => {
+    ($($name:ident: $argument:ident),*) => {
         impl<E, T, F, Fut, $($argument,)*> Hook<E, T, ($($argument,)*)> for F
         where
             E: Send + 'static,
@@ -53,14 +53,13 @@ macro_rules! hook {
             Fut::Output: HookOutput<T>,
             $($argument: FromHook<E> + 'static,)*
         {
-            #[expect(non_snake_case, unused_variables, reason = "one macro for every number of arguments")]
             fn handler(self) -> Handler<E, T> {
-                Arc::new(move |input: Input<E>| {
-                    $(let $argument = match $argument::from_hook(&input) {
+                Arc::new(move |_input: Input<E>| {
+                    $(let $name = match $argument::from_hook(&_input) {
                         Ok(argument) => argument,
                         Err(error) => return Box::pin(async move { Err(error) }),
                     };)*
-                    let work = self($($argument,)*);
+                    let work = self($($name,)*);
                     Box::pin(async move { HookOutput::<T>::into_result(work.await) })
                 })
             }
@@ -74,9 +73,9 @@ macro_rules! hook {
 }
 
 hook!();
-hook!(A1);
-hook!(A1 A2);
-hook!(A1 A2 A3);
-hook!(A1 A2 A3 A4);
-hook!(A1 A2 A3 A4 A5);
-hook!(A1 A2 A3 A4 A5 A6);
+hook!(a: A);
+hook!(a: A, b: B);
+hook!(a: A, b: B, c: C);
+hook!(a: A, b: B, c: C, d: D);
+hook!(a: A, b: B, c: C, d: D, e: G);
+hook!(a: A, b: B, c: C, d: D, e: G, f: H);

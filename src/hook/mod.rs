@@ -16,7 +16,7 @@ pub use event::{
     AppEvent, ChatEvent, HeaderLogin, HeaderLoginEvent, InChat, MessageEvent, PasswordLogin, PasswordLoginEvent,
     ResumeEvent, ResumedThread, UserMessage,
 };
-pub use function::{Handler, Hook, HookOutput};
+pub use function::{Handler, HandlerFuture, Hook, HookOutput};
 pub use runtime::HookRuntime;
 pub use state::{State, States};
 

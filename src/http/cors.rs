@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::Request;
+use axum::http::header::{ACCESS_CONTROL_ALLOW_CREDENTIALS, ORIGIN};
 use axum::http::{HeaderValue, Method, request};
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 /// Origins that may use the server with a login.
@@ -44,5 +48,15 @@ pub(super) fn shared(routes: Router, origins: &[String]) -> Router {
         .allow_methods(METHODS)
         .allow_headers(AllowHeaders::mirror_request())
         .max_age(Duration::from_secs(600));
-    routes.layer(cors)
+    routes.layer(cors).layer(from_fn(only_for_browsers))
+}
+
+/// Who names no origin is no other site's page, and is told nothing of origins.
+async fn only_for_browsers(request: Request, next: Next) -> Response {
+    let named = request.headers().contains_key(ORIGIN);
+    let mut response = next.run(request).await;
+    if !named {
+        response.headers_mut().remove(ACCESS_CONTROL_ALLOW_CREDENTIALS);
+    }
+    response
 }

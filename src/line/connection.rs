@@ -8,7 +8,7 @@ use dashmap::DashMap;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::Tally;
+use super::{Tally, Wire};
 
 /// What is known of one Engine.IO session: how many events left, how many are proven, whether it is over.
 ///
@@ -18,6 +18,8 @@ pub struct Connection {
     number: u64,
     registry: Weak<Connections>,
     sid: OnceLock<Box<str>>,
+    /// The websocket that carries it.
+    wire: OnceLock<Weak<Wire>>,
     /// Events that left.
     written: AtomicU64,
     /// Events that are known to have reached the page.
@@ -110,9 +112,37 @@ impl Connection {
         self.changed.notify_one();
     }
 
-    /// Breaks the transport, in both directions. False when there is nothing to break: it is on polling.
+    /// Breaks the websocket, in both directions. False when there is none that we know.
     pub fn cut(&self) -> bool {
-        false
+        let Some(wire) = self.wire.get() else { return false };
+        if let Some(wire) = wire.upgrade() {
+            wire.cut();
+        }
+        true
+    }
+
+    /// A websocket begins to carry it.
+    pub(super) fn carried_by(&self, wire: &Arc<Wire>) {
+        // A second one is refused by the library and carries nothing.
+        let _ = self.wire.set(Arc::downgrade(wire));
+    }
+
+    /// The page said that it is on the websocket from now on. Gives how many heartbeats it owes an answer.
+    pub(super) fn upgrade(&self) -> u32 {
+        self.upgraded.store(true, Ordering::Release);
+        self.changed.notify_one();
+        self.pings.swap(0, Ordering::AcqRel)
+    }
+
+    /// A marker left.
+    pub(super) fn marked(&self) {
+        self.state().marker = Some(Instant::now());
+    }
+
+    /// A marker behind `count` events was answered.
+    pub(super) fn answered(&self, count: u64) {
+        self.state().marker = None;
+        self.prove(count);
     }
 
     /// Waits until something is proven, the socket left, or — when [`Connection::want_progress`] was called — an event
@@ -173,7 +203,8 @@ impl Connection {
         }
     }
 
-    fn wrote(&self, events: u64) {
+    /// Events left.
+    pub(super) fn wrote(&self, events: u64) {
         if events > 0 {
             self.written.fetch_add(events, Ordering::AcqRel);
             if self.waiting.swap(false, Ordering::SeqCst) {
@@ -218,6 +249,7 @@ impl Connections {
             number: self.last.fetch_add(1, Ordering::AcqRel) + 1,
             registry: Arc::downgrade(self),
             sid: OnceLock::new(),
+            wire: OnceLock::new(),
             written: AtomicU64::new(0),
             proven: AtomicU64::new(0),
             pings: AtomicU32::new(0),

@@ -2,12 +2,15 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum::serve::IncomingStream;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
+
+use super::{Shim, Wire};
 
 /// How many connections may wait to be accepted. Beyond it a client waits a whole second for its next try.
 const BACKLOG: i32 = 4096;
@@ -31,6 +34,7 @@ impl Default for Timeouts {
 #[derive(Debug)]
 pub struct Listener {
     tcp: TcpListener,
+    timeouts: Timeouts,
 }
 
 /// Who is at the other end of a TCP connection: what `into_make_service_with_connect_info` makes of one.
@@ -38,6 +42,8 @@ pub struct Listener {
 pub struct Peer {
     /// Its address.
     pub address: SocketAddr,
+    /// The connection itself, for websockets.
+    pub wire: Arc<Wire>,
 }
 
 impl Listener {
@@ -45,7 +51,7 @@ impl Listener {
     ///
     /// # Errors
     /// When the address is taken or not ours.
-    pub fn bind(address: SocketAddr, _timeouts: Timeouts) -> io::Result<Self> {
+    pub fn bind(address: SocketAddr, timeouts: Timeouts) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_reuse_address(true)?;
         // Accepted connections inherit it, which saves a system call each.
@@ -53,18 +59,18 @@ impl Listener {
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
-        Ok(Self { tcp: TcpListener::from_std(socket.into())? })
+        Ok(Self { tcp: TcpListener::from_std(socket.into())?, timeouts })
     }
 }
 
 impl axum::serve::Listener for Listener {
-    type Io = TcpStream;
+    type Io = Shim<TcpStream>;
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         loop {
             match self.tcp.accept().await {
-                Ok(accepted) => return accepted,
+                Ok((tcp, address)) => return (Shim::new(tcp, Arc::default(), self.timeouts), address),
                 Err(error) if is_of_the_client(&error) => {}
                 Err(error) => {
                     // Mostly no file descriptor left. At once it would be the same.
@@ -82,7 +88,7 @@ impl axum::serve::Listener for Listener {
 
 impl Connected<IncomingStream<'_, Listener>> for Peer {
     fn connect_info(stream: IncomingStream<'_, Listener>) -> Self {
-        Self { address: *stream.remote_addr() }
+        Self { address: *stream.remote_addr(), wire: Arc::clone(stream.io().wire()) }
     }
 }
 

@@ -4,12 +4,19 @@
 //! are known to have reached the page's JavaScript. Whoever emits counts the same events and so knows which.
 
 mod connection;
+mod frame;
+mod head;
 mod listener;
 mod polling;
+mod shim;
+mod stream;
+mod wire;
 
 pub use connection::{Connection, Connections, Poll};
 pub use listener::{Listener, Peer, Timeouts};
 pub use polling::{Tally, pongs, sid, tally};
+pub use shim::Shim;
+pub use wire::Wire;
 
 /// The name of the event that asks the page for a sign of life. It travels through the ordinary queue, so that it keeps
 /// its place there, and never reaches the page: the line sends an Engine.IO ping instead. Its argument is the number

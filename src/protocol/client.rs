@@ -99,13 +99,6 @@ pub enum BadEvent {
     Message(&'static str),
 }
 
-#[derive(Deserialize)]
-struct MessageEnvelope {
-    message: Map<String, Value>,
-    #[serde(default, rename = "fileReferences")]
-    files: Option<Vec<FileReference>>,
-}
-
 impl ClientEvent {
     /// Reads an event by its name and its arguments.
     ///
@@ -137,8 +130,11 @@ impl ClientMessage {
     /// # Errors
     /// [`BadEvent::Message`] with the key at fault.
     pub fn parse(argument: Value) -> Result<Self, BadEvent> {
-        let MessageEnvelope { message, files } =
-            serde_json::from_value(argument).map_err(|_| BadEvent::Argument("message"))?;
+        let Value::Object(mut envelope) = argument else { return Err(BadEvent::Message("envelope")) };
+        let Some(Value::Object(message)) = envelope.remove("message") else { return Err(BadEvent::Message("message")) };
+        let files = envelope.remove("fileReferences").unwrap_or(Value::Null);
+        let files: Option<Vec<FileReference>> =
+            serde_json::from_value(files).map_err(|_| BadEvent::Message("fileReferences"))?;
         let mut parsed = Self::parse_step(message)?;
         parsed.files = files.unwrap_or_default();
         Ok(parsed)
@@ -277,7 +273,7 @@ mod tests {
     #[test]
     fn unknown_events_and_missing_arguments_are_named() {
         assert_eq!(ClientEvent::parse("hijack", vec![]), Err(BadEvent::Unknown));
-        assert_eq!(ClientEvent::parse("client_message", vec![]), Err(BadEvent::Argument("message")));
+        assert_eq!(ClientEvent::parse("client_message", vec![]), Err(BadEvent::Message("envelope")));
         assert_eq!(ClientEvent::parse("chat_settings_change", vec![json!(1)]), Err(BadEvent::Argument("values")));
         assert_eq!(ClientEvent::parse("stop", vec![json!("extra")]), Ok(ClientEvent::Stop));
     }

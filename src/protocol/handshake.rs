@@ -43,7 +43,7 @@ pub enum HandshakeError {
 struct Raw {
     client_type: Option<String>,
     session_id: Option<String>,
-    thread_id: Option<String>,
+    thread_id: Option<Value>,
     user_env: Option<String>,
     chat_profile: Option<String>,
 }
@@ -61,6 +61,7 @@ impl Handshake {
             return Err(HandshakeError::Missing);
         }
         let raw: Raw = serde_json::from_value(auth).map_err(|_| HandshakeError::Malformed)?;
+        let client_type = raw.client_type.filter(|kind| !kind.is_empty()).ok_or(HandshakeError::Malformed)?;
         let session = raw.session_id.filter(|id| !id.is_empty() && id.len() <= LONGEST_ID);
         let session = session.ok_or(HandshakeError::NoSession)?;
         let user_env = match raw.user_env.as_deref() {
@@ -69,12 +70,22 @@ impl Handshake {
         };
         let decode = |text: String| percent_decode_str(&text).decode_utf8_lossy().into_owned();
         Ok(Self {
-            client_type: raw.client_type.unwrap_or_default(),
+            client_type,
             session: session.as_str().into(),
-            thread: raw.thread_id.filter(|id| !id.is_empty()).map(ThreadId::from),
+            thread: raw.thread_id.as_ref().and_then(thread),
             user_env,
             chat_profile: raw.chat_profile.map(decode).filter(|name| !name.is_empty()),
         })
+    }
+}
+
+/// The thread id, whatever it is: one that can be none is found to be none later, like any other.
+fn thread(id: &Value) -> Option<ThreadId> {
+    match id {
+        Value::Null => None,
+        Value::String(text) if text.is_empty() => None,
+        Value::String(text) => Some(text.as_str().into()),
+        other => Some(other.to_string().into()),
     }
 }
 
@@ -98,8 +109,8 @@ mod tests {
 
     #[test]
     fn null_and_absent_are_empty() {
-        let bare = Handshake::parse(json!({"sessionId": "S"})).unwrap();
-        let nulls = json!({"sessionId": "S", "threadId": null, "userEnv": null, "chatProfile": null});
+        let bare = Handshake::parse(json!({"clientType": "webapp", "sessionId": "S"})).unwrap();
+        let nulls = json!({"clientType": "webapp", "sessionId": "S", "threadId": null, "userEnv": null, "chatProfile": null});
         assert_eq!(bare, Handshake::parse(nulls).unwrap());
     }
 
@@ -110,10 +121,11 @@ mod tests {
             (json!({}), HandshakeError::Missing),
             (json!([1]), HandshakeError::Missing),
             (json!({"sessionId": 7}), HandshakeError::Malformed),
-            (json!({"sessionId": ""}), HandshakeError::NoSession),
+            (json!({"sessionId": "S"}), HandshakeError::Malformed),
+            (json!({"clientType": "webapp", "sessionId": ""}), HandshakeError::NoSession),
             (json!({"clientType": "webapp"}), HandshakeError::NoSession),
-            (json!({"sessionId": "S", "userEnv": "no"}), HandshakeError::UserEnv),
-            (json!({"sessionId": "S", "userEnv": "[]"}), HandshakeError::UserEnv),
+            (json!({"clientType": "webapp", "sessionId": "S", "userEnv": "no"}), HandshakeError::UserEnv),
+            (json!({"clientType": "webapp", "sessionId": "S", "userEnv": "[]"}), HandshakeError::UserEnv),
         ] {
             assert_eq!(Handshake::parse(auth.clone()), Err(error), "{auth}");
         }

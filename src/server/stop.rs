@@ -7,9 +7,6 @@ use tokio::task::JoinError;
 use tokio::time::timeout;
 use tracing::warn;
 
-/// For writing what waits in the journal.
-pub(super) const WRITING: Duration = Duration::from_secs(12);
-
 /// For requests that were accepted before.
 pub(super) const LAST_REQUESTS: Duration = Duration::from_secs(5);
 

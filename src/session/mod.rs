@@ -1,112 +1,276 @@
-//! One live tab: registry, attach and end, its own state, its outbox.
+//! One live tab: registry, attach and end, restore, its outbox.
+//!
+//! A session is a small state machine behind a short lock. Sockets come and go without waiting for anything; what has
+//! to wait (reading a thread, a hook) is a task of its own that comes back to the machine when it is done. The
+//! machine's phase is the gate: while a restore is under way, no queued event of the session is handled.
 
+mod connect;
+mod link;
 mod outbox;
+mod restore;
+mod state;
 
+pub use connect::{Connect, Refusal};
+pub use link::{Flooded, Link};
 pub use outbox::{ConnectionNumber, Entry, Outbox};
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
-use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry as MapEntry;
+use tokio::time::Instant;
+use tracing::{info, warn};
 
+use crate::chat::{About, Values};
+use crate::conversation::{Conversations, Input, Member, Owner, SessionHook, Tab, TabId};
 use crate::id::{SessionId, ThreadId};
-use crate::protocol::{BadEvent, ClientEvent, User};
+use crate::journal::Journal;
+use crate::protocol::ServerEvent;
+use crate::store::{LiveSession, Store};
+use state::{Phase, State};
 
-/// What a page brings along when it connects, its login checked already.
+/// How sessions behave.
 #[derive(Clone, Debug)]
-pub struct Connect {
-    /// When its transport was opened, in order.
-    pub number: ConnectionNumber,
-    /// The tab.
-    pub session: SessionId,
-    /// The thread it wants or is on; not checked.
-    pub thread: Option<ThreadId>,
-    /// Who it is; none where no login is required.
-    pub user: Option<User>,
-    /// `webapp`, `copilot`, …
-    pub client_type: String,
-    /// Values the person entered.
-    pub user_env: Map<String, Value>,
-    /// The chosen profile.
-    pub chat_profile: Option<String>,
-    /// From `Accept-Language`: `fr-CA`; `en-US` when absent.
-    pub language: String,
-    /// The request's headers, for hooks. Cookies and authorization are left out.
-    pub headers: Vec<(String, String)>,
+pub struct SessionSettings {
+    /// How long a session without a socket lives.
+    pub timeout: Duration,
+    /// Values that a person must have entered.
+    pub user_env: Vec<String>,
+    /// How the application's messages are signed.
+    pub author: String,
+    /// Whether stored threads can be opened: whether there is an `on_chat_resume`.
+    pub resumes: bool,
+    /// Whether anybody wants to hear of broken lines.
+    pub tells_lines: bool,
 }
-
-/// Why a page is refused. The text is sent in CONNECT_ERROR; clients do not come back by themselves.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The session belongs to somebody else.
-    #[error("authorization failed")]
-    NotYours,
-    /// A value that the application wants is missing.
-    #[error("Missing user environment variable: {0}")]
-    MissingEnv(String),
-    /// The store does not answer; the page may try again.
-    #[error("the server cannot reach its store, try again in a moment")]
-    Store,
-    /// The server is going away.
-    #[error("the server is shutting down")]
-    ShuttingDown,
-}
-
-/// A page sends faster than anybody can handle; its transport is closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("too many events waiting")]
-pub struct Flooded;
 
 /// The live tabs of this process.
-#[derive(Debug)]
-pub struct Sessions {}
+pub struct Sessions {
+    live: DashMap<SessionId, Arc<Session>>,
+    conversations: Arc<Conversations>,
+    store: Arc<dyn Store>,
+    journal: Journal,
+    settings: SessionSettings,
+    tracker: tokio_util::task::TaskTracker,
+    tabs: AtomicU64,
+    closed: AtomicBool,
+    clock: crate::clock::Clock,
+}
 
-/// One socket's hold on its session. Dropping it says that the socket is gone.
-#[derive(Debug)]
-pub struct Link {
-    number: ConnectionNumber,
+impl fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} sessions", self.live.len())
+    }
+}
+
+/// One tab.
+pub(crate) struct Session {
+    id: SessionId,
+    tab: TabId,
+    owner: Option<Owner>,
+    about: About,
     outbox: Arc<Outbox>,
-    replaced: CancellationToken,
+    home: Arc<Sessions>,
+    state: Mutex<State>,
+}
+
+/// The session's page, as conversations see it.
+struct Page {
+    outbox: Arc<Outbox>,
+    session: Weak<Session>,
+}
+
+impl Tab for Page {
+    fn show(&self, event: ServerEvent) {
+        self.outbox.show(event);
+    }
+
+    fn wrote(&self, event: ServerEvent) {
+        self.outbox.wrote(event);
+    }
+
+    fn began(&self, thread: &ThreadId) {
+        if let Some(session) = self.session.upgrade() {
+            session.lock().thread = thread.clone();
+            session.remember(thread, true);
+        }
+    }
+}
+
+/// What sessions stand on.
+pub struct Foundation {
+    /// What they speak into.
+    pub conversations: Arc<Conversations>,
+    /// Where threads are read.
+    pub store: Arc<dyn Store>,
+    /// Where their rows are written, behind.
+    pub journal: Journal,
+    /// How they behave.
+    pub settings: SessionSettings,
+    /// Every task is tracked.
+    pub tracker: tokio_util::task::TaskTracker,
+    /// The time of day.
+    pub clock: crate::clock::Clock,
 }
 
 impl Sessions {
-    /// Attaches a socket to its session, which is made when it is new. Takes no lock that a hook could hold. When it
-    /// returns, the session's former socket is told to leave — unless that one is the newer.
-    ///
-    /// # Errors
-    /// [`Refusal`], to be sent as CONNECT_ERROR.
-    pub async fn connect(&self, page: Connect) -> Result<Link, Refusal> {
-        Ok(Link { number: page.number, outbox: Arc::default(), replaced: CancellationToken::new() })
+    /// No sessions yet.
+    #[must_use]
+    pub fn new(foundation: Foundation) -> Arc<Self> {
+        let Foundation { conversations, store, journal, settings, tracker, clock } = foundation;
+        Arc::new(Self {
+            live: DashMap::new(),
+            conversations,
+            store,
+            journal,
+            settings,
+            tracker,
+            tabs: AtomicU64::new(1),
+            closed: AtomicBool::new(false),
+            clock,
+        })
+    }
+
+    /// How many are live.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.live.len()
+    }
+
+    /// Whether none is live.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.live.is_empty()
+    }
+
+    /// From now on nobody connects any more.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// Ends the sessions that have had no socket for longer than the timeout. A session is removed only when nobody
+    /// else holds it and it is still expired. Costs a look at every session.
+    pub fn sweep(&self, now: Instant) {
+        let expired: Vec<SessionId> = self
+            .live
+            .iter()
+            .filter(|entry| entry.value().lock().is_expired(now, self.settings.timeout))
+            .map(|entry| entry.key().clone())
+            .collect();
+        for id in expired {
+            let removed = self.live.remove_if(&id, |_, session| {
+                Arc::strong_count(session) == 1 && session.lock().is_expired(now, self.settings.timeout)
+            });
+            if let Some((_, session)) = removed {
+                info!(session = ?session.id, "session expired");
+                session.end();
+            }
+        }
+    }
+
+    /// When the next sweep is due, after one.
+    #[must_use]
+    pub fn sweep_interval(&self) -> Duration {
+        (self.settings.timeout / 4).clamp(Duration::from_millis(250), Duration::from_secs(30))
+    }
+
+    fn session(self: &Arc<Self>, page: &Connect, former: Option<LiveSession>) -> Result<Arc<Session>, Refusal> {
+        let fresh = || {
+            let tab = TabId(self.tabs.fetch_add(1, Ordering::Relaxed));
+            Arc::new(Session::new(self.clone(), tab, page, former))
+        };
+        match self.live.entry(page.session.clone()) {
+            MapEntry::Occupied(entry) => {
+                let session = entry.get().clone();
+                let same = session.owner.as_ref().map(|owner| &owner.identifier)
+                    == page.user.as_ref().map(|user| &user.identifier);
+                if same { Ok(session) } else { Err(Refusal::NotYours) }
+            }
+            MapEntry::Vacant(entry) => {
+                self.check_env(page)?;
+                let session = fresh();
+                entry.insert(session.clone());
+                Ok(session)
+            }
+        }
     }
 }
 
-impl Link {
-    /// Takes an event from the page, in the order in which the frames came. Never waits. A bad event is logged here,
-    /// and a person is told where the page shows a message that was refused.
-    ///
-    /// # Errors
-    /// [`Flooded`] when the inbox is full: close the transport.
-    pub fn receive(&self, _event: Result<ClientEvent, BadEvent>) -> Result<(), Flooded> {
-        Ok(())
+impl Session {
+    fn new(home: Arc<Sessions>, tab: TabId, page: &Connect, former: Option<LiveSession>) -> Self {
+        let thread = match &former {
+            Some(former) => former.thread.clone(),
+            None => ThreadId::random(),
+        };
+        let about = About {
+            session: page.session.clone(),
+            thread: thread.clone(),
+            user: page.user.clone(),
+            client_type: page.client_type.clone(),
+            chat_profile: page.chat_profile.clone(),
+            language: page.language.clone(),
+            user_env: page.user_env.clone(),
+            headers: page.headers.clone(),
+            author: home.settings.author.clone(),
+        };
+        let owner = page.user.as_ref().map(|user| Owner { id: user.id.clone(), identifier: user.identifier.clone() });
+        Self {
+            id: page.session.clone(),
+            tab,
+            owner,
+            about,
+            outbox: Arc::default(),
+            home,
+            state: Mutex::new(State::new(thread, page.thread.clone(), former)),
+        }
     }
 
-    /// The next events to write, at most `most`; waits while there are none, and until the page has said
-    /// `connection_successful`. `None` when this socket is not the session's any more. Cancel safe.
-    pub async fn next(&self, most: usize) -> Option<Vec<Entry>> {
-        self.outbox.next(self.number, most).await
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Everything up to the entry `number` is known to have reached the page's JavaScript.
-    pub fn proven(&self, number: u64) {
-        self.outbox.proven(number);
+    fn member(self: &Arc<Self>, thread: &ThreadId) -> Box<Member> {
+        let mut about = self.about.clone();
+        about.thread = thread.clone();
+        let page = Page { outbox: self.outbox.clone(), session: Arc::downgrade(self) };
+        Box::new(Member { id: self.tab, page: Arc::new(page), about: Arc::new(about), values: Arc::new(Values::default()) })
     }
 
-    /// The page acknowledged the event of entry `number` (`ask`, `call_fn`) with `value`. A late, doubled or foreign
-    /// answer is ignored.
-    pub fn answered(&self, _number: u64, _value: Value) {}
+    /// Writes the row that tells a next process of this tab, behind.
+    fn remember(&self, thread: &ThreadId, stored: bool) {
+        self.home.journal.remember(LiveSession {
+            hash: self.id.key(),
+            thread: thread.clone(),
+            owner: self.owner.as_ref().map(|owner| owner.identifier.clone()),
+            greeted: true,
+            stored,
+            seen_at: self.home.clock.now(),
+        });
+    }
 
-    /// Resolves when another socket took the session over, or the session ended: send a Socket.IO DISCONNECT.
-    pub async fn replaced(&self) {
-        self.replaced.cancelled().await;
+    /// The tab is over: `on_chat_end` once, then it leaves its conversation and gives everything back.
+    fn end(self: &Arc<Self>) {
+        let lease = {
+            let mut state = self.lock();
+            if state.phase == Phase::Ended {
+                return;
+            }
+            state.phase = Phase::Ended;
+            state.held.clear();
+            state.lease.take()
+        };
+        self.home.journal.forget(self.id.key());
+        if let Some(lease) = lease {
+            let tab = self.tab;
+            self.home.tracker.spawn(async move {
+                let told = lease.tell_surely(Input::Call(tab, SessionHook::End)).await;
+                if told.and(lease.tell_surely(Input::Leave(tab)).await).is_err() {
+                    warn!("conversation was over before its tab left");
+                }
+            });
+        }
     }
 }

@@ -5,11 +5,13 @@
 //! is ever held up by one.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use crate::id::StepId;
 use crate::protocol::ServerEvent;
+use crate::screen::{Number, Screen};
 
 /// The order in which transports were opened. An older connection never displaces a newer one (promise 9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,7 +21,7 @@ pub struct ConnectionNumber(pub u64);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// Its number.
-    pub number: u64,
+    pub number: Number,
     /// The event.
     pub event: ServerEvent,
 }
@@ -33,65 +35,140 @@ pub struct Outbox {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The connection that is served, once its page has said that it is ready.
+    /// The connection whose page has said that it is ready. Without one, events only change the screen.
     connection: Option<ConnectionNumber>,
+    /// The newest connection of the session: the only one that counts.
+    newest: Option<ConnectionNumber>,
     /// The last number given.
-    last: u64,
-    /// Everything up to here is known to have reached the page.
-    proven: u64,
+    last: Number,
+    screen: Screen,
     /// What is not yet handed to the pump of the connection.
     waiting: VecDeque<Entry>,
-    /// What was handed over and is not proven.
-    unproven: VecDeque<Entry>,
+    /// Questions by the number they were sent under on this connection: a page answers by that.
+    asked: Vec<(Number, StepId)>,
 }
 
 impl Outbox {
-    /// Adds an event at the end and gives its number.
-    pub fn push(&self, event: ServerEvent) -> u64 {
-        let number = {
-            let mut state = self.lock();
-            state.last += 1;
-            let number = state.last;
-            state.waiting.push_back(Entry { number, event });
-            number
-        };
-        self.changed.notify_one();
-        number
+    /// A newer socket belongs to the session. Nothing is sent to it before it is [`ready`](Self::ready), and nothing
+    /// to the former one from now on.
+    pub fn expect(&self, connection: ConnectionNumber) {
+        let mut state = self.lock();
+        state.newest = Some(connection);
+        state.connection = None;
+        drop(state);
+        self.changed.notify_waiters();
     }
 
-    /// The next events for `connection`, at most `most` of them; waits while there are none. `None` when the
-    /// connection is not the session's any more. Cancel safe: what was not returned is still there.
+    /// The page behind `connection` is ready: it gets the opening events and whatever it may have missed.
+    pub fn ready(&self, connection: ConnectionNumber) {
+        let mut state = self.lock();
+        if state.newest != Some(connection) {
+            return;
+        }
+        state.connection = Some(connection);
+        // What cannot be repeated and was never written is still owed.
+        state.waiting.retain(|entry| !is_repeatable(&entry.event));
+        state.asked.clear();
+        let missed = state.screen.catch_up();
+        let owed: Vec<ServerEvent> = state.waiting.drain(..).map(|entry| entry.event).collect();
+        let opening = [ServerEvent::TaskEnd, ServerEvent::ClearAsk, ServerEvent::ClearCallFn];
+        for event in opening.into_iter().chain(missed).chain(owed) {
+            state.push(event);
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// The socket is gone.
+    pub fn lost(&self, connection: ConnectionNumber) {
+        let mut state = self.lock();
+        if state.connection == Some(connection) {
+            state.connection = None;
+        }
+    }
+
+    /// The next events for `connection`, at most `most` of them; waits while there are none. `None` when a newer
+    /// connection has taken its place. Cancel safe: what was not returned is still there.
     pub async fn next(&self, connection: ConnectionNumber, most: usize) -> Option<Vec<Entry>> {
         loop {
             let changed = self.changed.notified();
             {
                 let mut state = self.lock();
-                match state.connection {
-                    Some(current) if current == connection && !state.waiting.is_empty() => {
-                        let count = state.waiting.len().min(most);
-                        let batch: Vec<Entry> = state.waiting.drain(..count).collect();
-                        state.unproven.extend(batch.iter().cloned());
-                        return Some(batch);
-                    }
-                    Some(current) if current > connection => return None,
-                    _ => {}
+                if state.newest != Some(connection) {
+                    return None;
+                }
+                if state.connection == Some(connection) && !state.waiting.is_empty() {
+                    let count = state.waiting.len().min(most);
+                    return Some(state.waiting.drain(..count).collect());
                 }
             }
             changed.await;
         }
     }
 
-    /// Everything up to `number` reached the page over `connection`. A proof from a replaced connection counts as
-    /// well: what reached the page reached it. Gives the highest number proven.
-    pub fn proven(&self, number: u64) -> u64 {
-        let mut state = self.lock();
-        state.proven = state.proven.max(number.min(state.last));
-        let proven = state.proven;
-        state.unproven.retain(|entry| entry.number > proven);
-        proven
+    /// Everything up to `number` reached the page. A proof over a replaced connection counts as well: what reached the
+    /// page reached it.
+    pub fn proven(&self, number: Number) {
+        self.lock().screen.proven(number);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    /// The question that was sent under `number` on the present connection.
+    pub fn asked(&self, number: Number) -> Option<StepId> {
+        self.lock().asked.iter().find(|(asked, _)| *asked == number).map(|(_, id)| id.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Outbox {
+    /// Shows an event.
+    pub fn show(&self, event: ServerEvent) {
+        let mut state = self.lock();
+        state.push(event);
+        let wake = state.connection.is_some();
+        drop(state);
+        if wake {
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// The page's visitor wrote this.
+    pub fn wrote(&self, event: ServerEvent) {
+        // The page shows it by itself — unless a thread without it is still under way, which would wipe it.
+        let mut state = self.lock();
+        if state.screen.thread_pending() {
+            state.push(event);
+            drop(state);
+            self.changed.notify_waiters();
+        }
+    }
+}
+
+impl State {
+    fn push(&mut self, event: ServerEvent) {
+        self.last += 1;
+        let number = self.last;
+        self.screen.apply(number, &event);
+        if let ServerEvent::Ask(ask) = &event {
+            self.asked.push((number, ask.msg.id.clone()));
+        }
+        if self.connection.is_some() || !is_repeatable(&event) {
+            self.waiting.push_back(Entry { number, event });
+        }
+    }
+}
+
+/// Whether the screen brings the event back when a page may have missed it.
+fn is_repeatable(event: &ServerEvent) -> bool {
+    !matches!(
+        event,
+        ServerEvent::Toast(_)
+            | ServerEvent::WindowMessage(_)
+            | ServerEvent::TokenUsage(_)
+            | ServerEvent::Reload
+            | ServerEvent::AudioConnection(_)
+            | ServerEvent::AudioInterrupt
+    )
 }

@@ -61,7 +61,7 @@ impl Front {
         let known = query.sid.as_deref().and_then(|sid| self.house.connections.find(sid));
         match (query.sid, known) {
             (None, _) => self.open(request, query.is_websocket, peer).await,
-            (Some(_), Some(connection)) if query.is_websocket => self.websocket(request, &connection, peer).await,
+            (Some(_), Some(connection)) if query.is_websocket => self.websocket(request, &connection, peer, true).await,
             (Some(sid), Some(connection)) if request.method() == Method::POST => {
                 self.post(request, &sid, &connection).await
             }
@@ -78,7 +78,7 @@ impl Front {
         let connection = self.house.connections.open();
         request.extensions_mut().insert(Opened(Arc::clone(&connection)));
         if is_websocket {
-            return self.websocket(request, &connection, peer).await;
+            return self.websocket(request, &connection, peer, false).await;
         }
         let (response, body) = self.whole(request).await;
         if let Some(sid) = line::sid(&body) {
@@ -92,11 +92,14 @@ impl Front {
         request: Request<Body>,
         connection: &Arc<Connection>,
         peer: Option<Peer>,
+        is_upgrade: bool,
     ) -> Response<Body> {
         let response = self.engine(request).await;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            let _ = peer;
-            connection.unwatch();
+            match peer {
+                Some(peer) => peer.wire.arm(connection, is_upgrade),
+                None => connection.unwatch(),
+            }
         }
         response
     }

@@ -39,6 +39,8 @@ impl<T: Tab> MessageHandler<LocalAdapter, Own> for Inbox<T> {
             return;
         };
         let event = ClientEvent::parse(&name, args);
+        // Only what was understood is acknowledged (chat-wire 1.1).
+        let ack = ack.filter(|_| event.is_ok());
         let received = catch_unwind(AssertUnwindSafe(|| desk.tab.receive(event)));
         match received {
             Ok(Ok(())) => {}

@@ -1,6 +1,7 @@
 //! What a socket sees of its session. A trait, so that tests can play the session.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ pub trait Tabs: Send + Sync + 'static {
     type Tab: Tab;
 
     /// As [`Sessions::connect`].
-    fn connect(&self, page: Connect) -> impl Future<Output = Result<Self::Tab, Refusal>> + Send;
+    fn connect(self: &Arc<Self>, page: Connect) -> impl Future<Output = Result<Self::Tab, Refusal>> + Send;
 }
 
 /// A socket's hold on its session.
@@ -40,7 +41,7 @@ pub trait Tab: Send + Sync + 'static {
 impl Tabs for Sessions {
     type Tab = Link;
 
-    async fn connect(&self, page: Connect) -> Result<Link, Refusal> {
+    async fn connect(self: &Arc<Self>, page: Connect) -> Result<Link, Refusal> {
         Self::connect(self, page).await
     }
 }

@@ -1,7 +1,10 @@
-//! Every integration test, in one binary.
+//! Every integration test, in one binary: it is linked once.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
 
 mod cli;
 mod http;
+mod line;
+mod screen;
 mod socket;
 mod store;
 mod support;

@@ -102,7 +102,13 @@ async fn a_stop_waits_for_no_idle_connection() {
     let server = Running::start(open_app()).await;
     let visitor = server.visitor();
     visitor.get("/health").await;
-    let socket = crate::support::raw::Raw::connect(server.addr, "s").await;
+    let mut socket = crate::support::raw::Raw::open(server.addr).await;
+    let auth = json!({
+        "clientType": "webapp", "sessionId": "5f0c1a52-6cbb-4a6e-9d1d-6a1b0f6f3c11", "threadId": "", "userEnv": "{}",
+        "chatProfile": ""
+    });
+    socket.say(&format!("40{auth}")).await;
+    assert!(socket.packet().await.unwrap().starts_with("40{"));
     let began = std::time::Instant::now();
     drop(visitor);
     server.stop().await;

@@ -74,7 +74,7 @@ pub struct PlayedLink {
 impl Tabs for PlayedTabs {
     type Tab = PlayedLink;
 
-    async fn connect(&self, page: Connect) -> Result<PlayedLink, Refusal> {
+    async fn connect(self: &Arc<Self>, page: Connect) -> Result<PlayedLink, Refusal> {
         if self.hang.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }

@@ -1,4 +1,4 @@
-//! What tests share.
+//! What several tests use.
 
 pub mod database;
 pub mod http;

@@ -122,7 +122,7 @@ export class Recorder {
 
 export class Page {
   constructor(recorder, name, { cookie, person, auth }) {
-    Object.assign(this, { recorder, name, person, auth, seen: [], mark: 0, parting: false });
+    Object.assign(this, { recorder, name, person, auth, cookie, seen: [], mark: 0, parting: false });
     this.last = Date.now();
     this.socket = io(recorder.base, {
       path: "/ws/socket.io",
@@ -278,6 +278,35 @@ export class Page {
   /** Leaves, and gives the server the time to write what it writes then. */
   async leave() {
     this.close();
-    await sleep(300);
+    await this.stored({ metadata: true });
+  }
+
+  /**
+   * Waits until the thread holds every step that was shown and has stopped changing: Chainlit writes behind, in
+   * tasks of their own, and the `metadata` only after a disconnect (2.7). Not recorded, and a wait that leads nowhere ends by itself: what is read afterwards tells.
+   */
+  async stored({ metadata = false } = {}) {
+    const steps = new Set();
+    for (const { event, args } of this.seen) {
+      if (["new_message", "stream_start"].includes(event)) steps.add(args[0].id);
+      if (event === "ask") steps.add(args[0].msg.id);
+      if (event === "delete_message") steps.delete(args[0].id);
+    }
+    let last;
+    const start = Date.now();
+    for (const end = Date.now() + 4000; Date.now() < end; await sleep(250)) {
+      const answer = await fetch(`${this.recorder.base}/project/thread/${this.thread}`, { headers: { cookie: this.cookie } }).catch(() => undefined);
+      if (!answer?.ok) {
+        await answer?.arrayBuffer();
+        continue;
+      }
+      const text = await answer.text();
+      const thread = JSON.parse(text);
+      const there = new Set(thread.steps.map(({ id }) => id));
+      // A server that has nothing to write there is not waited for long.
+      const written = !metadata || Date.now() - start > 1500 || !["{}", "null"].includes(typeof thread.metadata === "string" ? thread.metadata : JSON.stringify(thread.metadata));
+      if (written && text === last && [...steps].every((id) => there.has(id))) return;
+      last = text;
+    }
   }
 }

@@ -350,7 +350,7 @@ scenario("message-extras", async (r) => {
   await a.turn("as system", { more: { type: "system_message", name: "host" } });
   await a.turn("as child", { more: { parentId: a.seen.find((e) => e.args[0]?.type === "run").args[0].id } });
   r.does("the thread as stored");
-  await sleep(300);
+  await a.stored();
   await r.http("GET", `/project/thread/${a.thread}`, { cookie: await r.signIn("a") });
 });
 
@@ -606,7 +606,7 @@ scenario("stop-stream", async (r) => {
   await a.turn("/context");
   await a.turn("/calls");
   r.does("the thread as stored");
-  await sleep(300);
+  await a.stored();
   await r.http("GET", `/project/thread/${a.thread}`, { cookie: await r.signIn("a") });
 });
 
@@ -659,7 +659,7 @@ scenario("edit", async (r) => {
   await sleep(400);
   await a.turn("/calls");
   r.does("the thread as stored");
-  await sleep(300);
+  await a.stored();
   await r.http("GET", `/project/thread/${a.thread}`, { cookie: await r.signIn("a") });
 });
 
@@ -704,6 +704,7 @@ scenario("acks", async (r) => {
   for (const [event, ...args] of [["fetch_favorites"], ["client_message", { message: a.message("hi"), fileReferences: [] }], ["window_message", 1], ["stop"], ["no_such_event"]]) {
     r.does(`a sends ${event} and wants an ack`);
     const ack = await new Promise((done) => a.socket.timeout(1000).emit(event, ...args, (error, ...values) => done(error ? "none" : values)));
+    if (event === "client_message") await a.until("first_interaction");
     await a.quiet(400);
     // Whether the ack comes before or after the run's events is nobody's business.
     r.entries.push({ client: "a", acked: ack });
@@ -933,7 +934,7 @@ scenario("http-feedback", async (r) => {
   await r.unseen(async () => {
     await a.open();
     await a.turn("hi", { first: true });
-    await sleep(300);
+    await a.stored();
   });
   const run = a.seen.filter((e) => e.args[0]?.name === "on_message").at(-1)?.args[0].id;
   const sessionId = a.auth.sessionId;

@@ -1,0 +1,265 @@
+//! A conversation as a state machine: what came in changes it and leaves items for the feed and jobs for hooks.
+//!
+//! Nothing here waits and nothing here does I/O. The task (task.rs) carries out what is left in `items` and `jobs`.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::ask::OpenAsk;
+use super::context::Context;
+use super::feed::{Audience, Item, Then};
+use super::job::Job;
+use super::restore::Attempt;
+use super::tab::{Member, TabId};
+use super::{Owner, Settings};
+use crate::chat::{About, Speaker, Values};
+use crate::clock::Clock;
+use crate::id::{RecordId, StepId, ThreadId};
+use crate::protocol::{ClientMessage, ServerEvent, Step, StepKind};
+use crate::record::{EndReason, Fact, Record, Source};
+use crate::store::Append;
+
+/// What the tabs of a thread share.
+pub(super) struct Conversation {
+    pub(super) thread: ThreadId,
+    pub(super) owner: Option<Owner>,
+    pub(super) settings: Arc<Settings>,
+    pub(super) clock: Clock,
+    pub(super) stage: Stage,
+    pub(super) members: IndexMap<TabId, Member>,
+    /// Which members are shown the feed: all but those whose thread was not shown yet.
+    pub(super) listening: HashMap<TabId, Listening>,
+    pub(super) runs: IndexMap<StepId, Run>,
+    pub(super) asks: IndexMap<StepId, OpenAsk>,
+    pub(super) context: Context,
+    /// Open steps and streaming messages, with their text so far.
+    pub(super) growing: IndexMap<StepId, Growing>,
+    /// Step events whose records may not be in the store yet, by their place in the order of appends.
+    pub(super) unstored: VecDeque<(u64, ServerEvent)>,
+    pub(super) appends: u64,
+    pub(super) attempts: HashMap<TabId, Attempt>,
+    pub(super) next_attempt: u64,
+    /// Why runs that are stopped now are stopped.
+    pub(super) stop_reason: EndReason,
+    /// What the task has to carry out.
+    pub(super) items: Vec<Item>,
+    pub(super) jobs: Vec<Job>,
+}
+
+/// Whether a member is shown the feed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Listening {
+    /// From the item on that shows it its thread.
+    Soon,
+    /// Yes.
+    Now,
+}
+
+/// How far a thread has come.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// Nothing is stored before the first interaction; what there is waits here.
+    Unsaved(Vec<Record>),
+    /// It is in the store, or on its way.
+    Saved,
+    /// It was deleted. Nothing more is stored, nothing more runs.
+    Deleted,
+}
+
+/// One call of a hook for a turn.
+pub(super) struct Run {
+    pub(super) tab: TabId,
+    /// What its hook may know, and the values it works on: the tab may leave before the run ends.
+    pub(super) about: Arc<About>,
+    pub(super) values: Arc<Values>,
+    pub(super) step: Step,
+    /// What the run step shows as its input at the end.
+    pub(super) input: String,
+    pub(super) work: Work,
+    pub(super) cancel: CancellationToken,
+    pub(super) phase: Phase,
+}
+
+/// Which hook a run calls.
+pub(super) enum Work {
+    /// `on_chat_start`.
+    Greet,
+    /// `on_message`.
+    Answer(Arc<ClientMessage>),
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Its message is not stored yet.
+    Waiting,
+    /// Its hook works.
+    Working,
+    /// It was told to stop, and is given until then.
+    Stopping(Instant),
+}
+
+/// A step that is not complete yet.
+pub(super) struct Growing {
+    pub(super) step: Step,
+    pub(super) run: Option<StepId>,
+    /// A message that streams, rather than a step that is open.
+    pub(super) streams: bool,
+    /// It grew since its partial row was last written.
+    pub(super) changed: bool,
+}
+
+impl Conversation {
+    pub(super) fn new(
+        thread: ThreadId,
+        owner: Option<Owner>,
+        saved: bool,
+        settings: Arc<Settings>,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            thread,
+            owner,
+            settings,
+            clock,
+            stage: if saved { Stage::Saved } else { Stage::Unsaved(Vec::new()) },
+            members: IndexMap::new(),
+            listening: HashMap::new(),
+            runs: IndexMap::new(),
+            asks: IndexMap::new(),
+            context: Context::default(),
+            growing: IndexMap::new(),
+            unstored: VecDeque::new(),
+            appends: 0,
+            attempts: HashMap::new(),
+            next_attempt: 0,
+            stop_reason: EndReason::UserStop,
+            items: Vec::new(),
+            jobs: Vec::new(),
+        }
+    }
+
+    /// Whether nobody needs it any more.
+    pub(super) fn is_idle(&self) -> bool {
+        self.members.is_empty() && self.runs.is_empty() && self.attempts.is_empty()
+    }
+
+    /// Stores facts, then shows events, as output of `speaker`. Before the first interaction nothing is stored; what an
+    /// attempt to restore says is kept aside until it succeeds.
+    pub(super) fn tell(
+        &mut self,
+        speaker: &Speaker,
+        facts: Vec<(Source, Fact)>,
+        shows: Vec<(Audience, ServerEvent)>,
+    ) {
+        let records: Vec<Record> =
+            facts.into_iter().map(|(source, fact)| self.record(speaker.run.clone(), source, fact)).collect();
+        self.commit(records, shows, Then::Nothing);
+    }
+
+    /// Hands records to the store and events to the feed, as one item.
+    pub(super) fn commit(&mut self, records: Vec<Record>, shows: Vec<(Audience, ServerEvent)>, then: Then) {
+        self.note(&shows);
+        let append = match &mut self.stage {
+            Stage::Unsaved(pending) => {
+                pending.extend(records);
+                None
+            }
+            Stage::Deleted => None,
+            Stage::Saved if records.is_empty() => None,
+            Stage::Saved => Some(self.append(records, false)),
+        };
+        if append.is_some() {
+            self.remember_unstored(&shows);
+        }
+        let place = self.appends;
+        self.items.push(Item { shows, append, then, joins: None, place });
+    }
+
+    pub(super) fn append(&self, records: Vec<Record>, once: bool) -> Append {
+        let owner = self.owner.as_ref().map(|owner| owner.identifier.clone());
+        Append { thread: self.thread.clone(), owner, records, once }
+    }
+
+    pub(super) fn record(&self, run: Option<StepId>, source: Source, fact: Fact) -> Record {
+        Record { id: RecordId::random(), execution: run, source, produced_at: self.clock.now(), fact }
+    }
+
+    /// Keeps a copy of step events for tabs that are about to join.
+    fn note(&mut self, shows: &[(Audience, ServerEvent)]) {
+        if self.attempts.is_empty() {
+            return;
+        }
+        for (audience, event) in shows {
+            for (tab, attempt) in &mut self.attempts {
+                if audience.includes_later(*tab) {
+                    attempt.missed(event);
+                }
+            }
+        }
+    }
+
+    pub(super) fn remember_unstored(&mut self, shows: &[(Audience, ServerEvent)]) {
+        self.appends += 1;
+        let steps = shows.iter().filter(|(audience, event)| {
+            !matches!(audience, Audience::Only(_)) && super::restore::is_content(event)
+        });
+        self.unstored.extend(steps.map(|(_, event)| (self.appends, event.clone())));
+    }
+
+    /// The append with this place was answered by the store.
+    pub(super) fn answered(&mut self, place: u64) {
+        self.unstored.retain(|(append, _)| *append != place);
+    }
+
+    /// A message of the server itself: a notice or an error, at the root.
+    pub(super) fn notice(&self, name: &str, text: impl Into<String>, is_error: bool) -> Step {
+        let now = self.clock.now();
+        let mut step = Step::new(StepId::random(), self.thread.clone(), StepKind::AssistantMessage, name);
+        step.output = text.into();
+        step.is_error = is_error;
+        step.created_at = Some(now);
+        step.start = Some(now);
+        step.end = Some(now);
+        step
+    }
+
+    /// Tells a person that something of theirs was not taken. Not part of the history.
+    pub(super) fn complain(&mut self, tab: TabId, text: impl Into<String>) {
+        let step = Arc::new(self.notice("Error", text, true));
+        let shows = vec![
+            (Audience::Only(tab), ServerEvent::TaskStart),
+            (Audience::Only(tab), ServerEvent::NewMessage(step)),
+            (Audience::Only(tab), ServerEvent::TaskEnd),
+        ];
+        self.items.push(Item::show(shows));
+        self.show_working(tab);
+    }
+
+    fn show_working(&mut self, tab: TabId) {
+        if self.is_working() {
+            self.items.push(Item::show(vec![(Audience::Only(tab), ServerEvent::TaskStart)]));
+        }
+    }
+
+    /// Whether any run works that does not wait for an answer.
+    pub(super) fn is_working(&self) -> bool {
+        !self.runs.is_empty() && self.asks.is_empty()
+    }
+
+}
+
+impl Audience {
+    /// Whether a tab that is not listening yet has to be told later.
+    pub(super) fn includes_later(self, tab: TabId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(_) => false,
+            Self::Others(other) | Self::WrittenAt(other) => other != tab,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What hooks say, made into events and records.
+
+use std::sync::Arc;
+
+use tracing::debug;
+
+use super::feed::{Audience, Then};
+use super::state::{Conversation, Growing, Stage};
+use super::tab::TabId;
+use super::turn::Ended;
+use crate::chat::{Command, Envelope, HookEnd, Speaker};
+use crate::hook::HookError;
+use crate::id::StepId;
+use crate::protocol::{ServerEvent, Step, StepKind, Token};
+use crate::record::{Fact, Record, Source};
+use crate::screen::grow;
+
+impl Conversation {
+    /// A hook spoke.
+    pub(super) fn hear(&mut self, envelope: Envelope) {
+        let Envelope { speaker, command } = envelope;
+        match command {
+            Command::End(end) => return self.hook_ended(&speaker, end),
+            Command::History(reply) => {
+                let _ = reply.send(self.context_of(&speaker).list());
+                return;
+            }
+            Command::Toast(toast) => {
+                let audience = Audience::Only(TabId(speaker.tab));
+                return self.tell(&Speaker::default(), Vec::new(), vec![(audience, ServerEvent::Toast(toast))]);
+            }
+            _ => {}
+        }
+        if matches!(self.stage, Stage::Deleted) {
+            return;
+        }
+        if speaker.attempt.is_some() && !self.is_attempting(&speaker) {
+            // An attempt that failed or was given up has nothing more to say.
+            return;
+        }
+        match command {
+            Command::Message(step) => {
+                let step = self.here(step);
+                let fact = Fact::Message { step: step.clone(), interrupted: false };
+                self.say(&speaker, fact, ServerEvent::NewMessage(Arc::new(step)));
+            }
+            Command::Update(step) => {
+                let step = self.here(step);
+                self.say(&speaker, Fact::MessageUpdated(step.clone()), ServerEvent::UpdateMessage(Arc::new(step)));
+            }
+            Command::Finish(step) => {
+                let step = self.here(step);
+                self.growing.shift_remove(&step.id);
+                let fact = Fact::Message { step: step.clone(), interrupted: false };
+                self.say(&speaker, fact, ServerEvent::UpdateMessage(Arc::new(step)));
+            }
+            Command::Remove(id) => {
+                self.growing.shift_remove(&id);
+                self.context_of_mut(&speaker).remove(&id);
+                let step = Step::new(id.clone(), self.thread.clone(), StepKind::AssistantMessage, "");
+                self.say(&speaker, Fact::StepDeleted(id), ServerEvent::DeleteMessage(Arc::new(step)));
+            }
+            Command::Open(step) => {
+                let step = self.here(step);
+                self.grows(&speaker, &step, false);
+                self.say(&speaker, Fact::StepStarted(step.clone()), ServerEvent::NewMessage(Arc::new(step)));
+            }
+            Command::Change(step) => {
+                let step = self.here(step);
+                if let Some(growing) = self.growing.get_mut(&step.id) {
+                    growing.step = step.clone();
+                }
+                self.say(&speaker, Fact::StepUpdated(step.clone()), ServerEvent::UpdateMessage(Arc::new(step)));
+            }
+            Command::Close(step) => {
+                let step = self.here(step);
+                self.growing.shift_remove(&step.id);
+                self.say(&speaker, Fact::StepEnded(step.clone()), ServerEvent::UpdateMessage(Arc::new(step)));
+            }
+            Command::StreamStart(step) => {
+                let step = self.here(step);
+                self.grows(&speaker, &step, true);
+                self.flow(&speaker, ServerEvent::StreamStart(Arc::new(step)));
+            }
+            Command::Token(token) => self.token(&speaker, token),
+            Command::CutOff(id) => {
+                let (mut records, mut shows) = (Vec::new(), Vec::new());
+                self.cut_off(&id, &mut records, &mut shows);
+                self.said(&speaker, records, shows);
+            }
+            Command::Ask { step, timeout, answer } => self.ask(speaker, step, timeout, answer),
+            Command::Toast(_) | Command::History(_) | Command::End(_) => {}
+        }
+    }
+
+    /// The step in this thread: hooks may have been called before the thread got its id.
+    pub(super) fn here(&self, mut step: Step) -> Step {
+        if step.thread_id != self.thread {
+            step.thread_id = self.thread.clone();
+        }
+        step
+    }
+
+    fn grows(&mut self, speaker: &Speaker, step: &Step, streams: bool) {
+        let growing = Growing { step: step.clone(), run: speaker.run.clone(), streams, changed: streams };
+        self.growing.insert(step.id.clone(), growing);
+    }
+
+    fn token(&mut self, speaker: &Speaker, token: Token) {
+        let Some(growing) = self.growing.get_mut(&token.id) else {
+            debug!("token for a step that does not grow");
+            return;
+        };
+        grow(&mut growing.step, &token);
+        growing.changed = true;
+        let event = if growing.step.streaming {
+            ServerEvent::StreamToken(token)
+        } else {
+            // The first token of an open step: the page needs to know that it grows (chat-wire 4.2).
+            growing.step.streaming = true;
+            ServerEvent::StreamStart(Arc::new(growing.step.clone()))
+        };
+        self.flow(speaker, event);
+    }
+
+    /// One fact that is one event.
+    fn say(&mut self, speaker: &Speaker, fact: Fact, event: ServerEvent) {
+        if let ServerEvent::NewMessage(step) | ServerEvent::UpdateMessage(step) = &event {
+            self.context_of_mut(speaker).put(step);
+        }
+        let source = source_of(&fact);
+        let record = self.record(speaker.run.clone(), source, fact);
+        self.said(speaker, vec![record], vec![(Audience::All, event)]);
+    }
+
+    /// An event that is no fact: a token.
+    fn flow(&mut self, speaker: &Speaker, event: ServerEvent) {
+        self.said(speaker, Vec::new(), vec![(Audience::All, event)]);
+    }
+
+    /// What a hook said: shown to all when it is stored; kept aside while it belongs to an attempt to restore.
+    pub(super) fn said(&mut self, speaker: &Speaker, records: Vec<Record>, shows: Vec<(Audience, ServerEvent)>) {
+        if speaker.attempt.is_some() {
+            return self.said_in_attempt(speaker, records, shows);
+        }
+        self.commit(records, shows, Then::Nothing);
+    }
+
+    /// A streaming message or an open step will not be completed: it stays as it is.
+    pub(super) fn cut_off(
+        &mut self,
+        id: &StepId,
+        records: &mut Vec<Record>,
+        shows: &mut Vec<(Audience, ServerEvent)>,
+    ) {
+        let Some(Growing { mut step, run, streams, .. }) = self.growing.shift_remove(id) else { return };
+        let now = self.clock.now();
+        step.streaming = false;
+        step.end = Some(now);
+        step.start.get_or_insert(now);
+        step.created_at.get_or_insert(now);
+        let fact = if streams {
+            self.context.put(&step);
+            Fact::Message { step: step.clone(), interrupted: true }
+        } else {
+            step.is_error = true;
+            Fact::StepEnded(step.clone())
+        };
+        let source = source_of(&fact);
+        records.push(self.record(run, source, fact));
+        shows.push((Audience::All, ServerEvent::UpdateMessage(Arc::new(step))));
+    }
+
+    /// Everything that grows in a run is cut off, innermost last opened first.
+    pub(super) fn cut_off_all(
+        &mut self,
+        run: Option<&StepId>,
+        records: &mut Vec<Record>,
+        shows: &mut Vec<(Audience, ServerEvent)>,
+    ) {
+        let ids: Vec<StepId> =
+            self.growing.iter().filter(|(_, growing)| growing.run.as_ref() == run).map(|(id, _)| id.clone()).collect();
+        for id in ids.into_iter().rev() {
+            self.cut_off(&id, records, shows);
+        }
+    }
+
+    fn hook_ended(&mut self, speaker: &Speaker, end: HookEnd) {
+        if speaker.attempt.is_some() {
+            return self.attempt_ended(speaker, end);
+        }
+        let Some(run) = &speaker.run else { return };
+        let ended = match end {
+            HookEnd::Returned => Ended::Completed,
+            HookEnd::Cancelled => Ended::Stopped(self.stop_reason),
+            HookEnd::Failed(error) => Ended::Failed(self.text_for_person(&error)),
+        };
+        self.end_run(run, ended);
+    }
+
+    /// What a person is told of a hook's failure.
+    pub(super) fn text_for_person(&self, error: &HookError) -> String {
+        match error.told() {
+            Some(text) => text.to_owned(),
+            None if self.settings.show_errors => error.as_it_reads(),
+            None => "Something went wrong. Please try again.".to_owned(),
+        }
+    }
+}
+
+/// Who made a fact that a hook told.
+fn source_of(fact: &Fact) -> Source {
+    match fact.step().map(|step| &step.kind) {
+        Some(StepKind::Tool) if matches!(fact, Fact::StepEnded(_)) => Source::Tool,
+        Some(StepKind::SystemMessage) => Source::System,
+        Some(StepKind::UserMessage) => Source::User,
+        Some(kind) if kind.is_message() => Source::Assistant,
+        Some(StepKind::Tool) => Source::Assistant,
+        _ => Source::App,
+    }
+}

@@ -1,0 +1,279 @@
+//! The screen: what a page must be showing, as far as the server cannot be sure of it.
+//!
+//! A page acknowledges nothing. So the server keeps, per live session, what the unproven events add up to, by the
+//! page's own rules ([`Page`]), and after a reconnect says it again in events that a page can take twice (design 4).
+//! Whatever prefix of the unproven events the page has seen, it ends at the same screen.
+
+mod fold;
+mod page;
+mod thread;
+
+pub use fold::grow;
+pub use page::Page;
+pub use thread::{UnprovenThread, fold_onto};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use tokio::time::Instant;
+
+use crate::id::{ActionId, ElementId, StepId};
+use crate::protocol::{Action, Ask, AskSpec, Element, ServerEvent, Step};
+
+/// The number of an event within its session.
+pub type Number = u64;
+
+/// What the unproven events of one session add up to. Empty, and without memory of its own, when all is proven.
+#[derive(Debug, Default)]
+pub struct Screen {
+    /// The thread that replaces the page, with what was said since folded onto it.
+    thread: Option<UnprovenThread>,
+    /// Why there is no such thread.
+    missing: Option<(Number, String)>,
+    /// The last interaction marker.
+    marker: Option<(Number, ServerEvent)>,
+    /// Steps that are unproven or still growing, in order of creation.
+    steps: IndexMap<StepId, Shown>,
+    elements: IndexMap<ElementId, (Number, Option<Arc<Element>>)>,
+    actions: IndexMap<ActionId, (Number, Arc<Action>, bool)>,
+    /// Settings, commands, modes, the side view: the last of each counts.
+    latest: IndexMap<&'static str, (Number, ServerEvent)>,
+    working: bool,
+    question: Option<Question>,
+}
+
+/// One step of the screen.
+#[derive(Debug)]
+struct Shown {
+    last: Number,
+    /// None: it was deleted.
+    step: Option<Step>,
+    /// The number it was created under, while that is unproven.
+    created: Option<Number>,
+    /// It was deleted before it was created, so the page may show it in its old place.
+    again: bool,
+}
+
+/// An open question.
+#[derive(Debug)]
+struct Question {
+    ask: Arc<Ask>,
+    deadline: Instant,
+}
+
+impl Screen {
+    /// Takes an event that is sent under `number`, or that the page shows by itself.
+    pub fn apply(&mut self, number: Number, event: &ServerEvent) {
+        match event {
+            ServerEvent::TaskStart => self.working = true,
+            ServerEvent::TaskEnd => self.working = false,
+            ServerEvent::NewMessage(step) | ServerEvent::StreamStart(step) => self.put(number, step, true),
+            ServerEvent::UpdateMessage(step) => self.put(number, step, false),
+            ServerEvent::StreamToken(token) => {
+                if let Some(shown) = self.steps.get_mut(&token.id)
+                    && let Some(step) = &mut shown.step
+                {
+                    shown.last = number;
+                    fold::grow(step, token);
+                }
+                if let Some(thread) = &mut self.thread {
+                    thread.grow(token);
+                }
+            }
+            ServerEvent::DeleteMessage(step) => self.delete(number, &step.id),
+            ServerEvent::FirstInteraction { .. } => self.marker = Some((number, event.clone())),
+            ServerEvent::ResumeThread(thread) => {
+                self.steps.clear();
+                self.elements.clear();
+                self.missing = None;
+                self.thread = Some(UnprovenThread::new(number, thread));
+                // A step that is still growing must keep its text for later, when the thread is proven.
+                for step in thread.steps.iter().filter(|step| step.streaming) {
+                    self.steps.insert(step.id.clone(), Shown { last: number, step: Some(step.clone()), created: None, again: false });
+                }
+            }
+            ServerEvent::ResumeThreadError(text) => self.missing = Some((number, text.clone())),
+            ServerEvent::Ask(ask) => {
+                let deadline = Instant::now() + Duration::from_secs(ask.spec.timeout);
+                self.question = Some(Question { ask: ask.clone(), deadline });
+                self.put(number, &ask.msg, true);
+            }
+            ServerEvent::ClearAsk | ServerEvent::AskTimeout => self.question = None,
+            ServerEvent::Element(element) => {
+                self.elements.insert(element.id.clone(), (number, Some(element.clone())));
+            }
+            ServerEvent::RemoveElement(id) => {
+                self.elements.insert(id.clone(), (number, None));
+            }
+            ServerEvent::Action(action) => {
+                self.actions.insert(action.id.clone(), (number, action.clone(), true));
+            }
+            ServerEvent::RemoveAction(action) => {
+                self.actions.insert(action.id.clone(), (number, action.clone(), false));
+            }
+            ServerEvent::ChatSettings(_)
+            | ServerEvent::SetCommands(_)
+            | ServerEvent::SetModes(_)
+            | ServerEvent::SetFavorites(_)
+            | ServerEvent::SetSidebarTitle(_)
+            | ServerEvent::SetSidebarElements { .. } => {
+                self.latest.shift_remove(event.name());
+                self.latest.insert(event.name(), (number, event.clone()));
+            }
+            ServerEvent::CallFn { .. }
+            | ServerEvent::ClearCallFn
+            | ServerEvent::CallFnTimeout
+            | ServerEvent::TokenUsage(_)
+            | ServerEvent::Toast(_)
+            | ServerEvent::WindowMessage(_)
+            | ServerEvent::AudioConnection(_)
+            | ServerEvent::AudioInterrupt
+            | ServerEvent::Reload => {}
+        }
+    }
+
+    /// Everything up to `number` reached the page: it need not be said again.
+    pub fn proven(&mut self, number: Number) {
+        if self.thread.as_ref().is_some_and(|thread| thread.number() <= number) {
+            self.thread = None;
+        }
+        if self.missing.as_ref().is_some_and(|(last, _)| *last <= number) {
+            self.missing = None;
+        }
+        if self.marker.as_ref().is_some_and(|(last, _)| *last <= number) {
+            self.marker = None;
+        }
+        for shown in self.steps.values_mut().filter(|shown| shown.created.is_some_and(|created| created <= number)) {
+            shown.created = None;
+            shown.again = false;
+        }
+        self.steps.retain(|_, shown| shown.last > number || shown.step.as_ref().is_some_and(|step| step.streaming));
+        self.elements.retain(|_, (last, _)| *last > number);
+        self.actions.retain(|_, (last, _, _)| *last > number);
+        self.latest.retain(|_, (last, _)| *last > number);
+        if self.steps.is_empty() {
+            self.steps = IndexMap::new();
+        }
+    }
+
+    /// Whether a thread that was sent may not have arrived.
+    #[must_use]
+    pub fn thread_pending(&self) -> bool {
+        self.thread.is_some()
+    }
+
+    /// What brings a page to this screen that has seen any prefix of the unproven events, after the three opening
+    /// events: in an order that a page can take, each repeatable.
+    #[must_use]
+    pub fn catch_up(&self) -> Vec<ServerEvent> {
+        let mut events = Vec::new();
+        events.extend(self.marker.iter().map(|(_, marker)| marker.clone()));
+        events.extend(self.missing.iter().map(|(_, text)| ServerEvent::ResumeThreadError(text.clone())));
+        // Settings before the thread: they reset the values that the thread sets (chat-wire 9.5).
+        events.extend(self.latest.values().filter(|(_, event)| is_settings(event)).map(|(_, event)| event.clone()));
+        match &self.thread {
+            Some(thread) => events.push(ServerEvent::ResumeThread(thread.folded())),
+            None => self.repeat_steps(&mut events),
+        }
+        for (id, (_, element)) in &self.elements {
+            events.push(match element {
+                Some(element) => ServerEvent::Element(element.clone()),
+                None => ServerEvent::RemoveElement(id.clone()),
+            });
+        }
+        for (_, action, there) in self.actions.values() {
+            events.push(ServerEvent::RemoveAction(action.clone()));
+            if *there {
+                events.push(ServerEvent::Action(action.clone()));
+            }
+        }
+        events.extend(self.latest.values().filter(|(_, event)| !is_settings(event)).map(|(_, event)| event.clone()));
+        match &self.question {
+            Some(question) => events.push(question.again()),
+            None if self.working => events.push(ServerEvent::TaskStart),
+            None => {}
+        }
+        events
+    }
+
+    /// Every unproven step, whole. From the first one on that came again, a page may have anything in any place: what
+    /// was created since is deleted before it is said, so that all of it stands in its order.
+    fn repeat_steps(&self, events: &mut Vec<ServerEvent>) {
+        let mut disordered = false;
+        for (id, shown) in &self.steps {
+            let Some(step) = &shown.step else {
+                events.push(ServerEvent::DeleteMessage(Arc::new(fold::deleted(id))));
+                continue;
+            };
+            disordered |= shown.again;
+            let step = Arc::new(step.clone());
+            if disordered && shown.created.is_some() {
+                events.push(ServerEvent::DeleteMessage(step.clone()));
+            }
+            events.push(if step.streaming { ServerEvent::StreamStart(step) } else { ServerEvent::NewMessage(step) });
+        }
+    }
+
+    fn put(&mut self, number: Number, step: &Step, creates: bool) {
+        if let Some(thread) = &mut self.thread {
+            thread.put(step, creates);
+        }
+        let Some(shown) = self.steps.get_mut(&step.id) else {
+            let created = creates.then_some(number);
+            let shown = Shown { last: number, step: Some(step.clone()), created, again: false };
+            self.steps.insert(step.id.clone(), shown);
+            return;
+        };
+        let known = shown.step.take();
+        if known.is_none() && !creates {
+            return;
+        }
+        let again = known.is_none();
+        let mut step = step.clone();
+        // The page never moves a step: its first parent stays.
+        if let Some(known) = known {
+            step.parent_id = known.parent_id;
+        }
+        let id = step.id.clone();
+        let created = if again { Some(number) } else { shown.created };
+        let shown = Shown { last: number, step: Some(step), created, again: shown.again || again };
+        if again {
+            // It stands at the end now, not where it was before it was deleted.
+            self.steps.shift_remove(&id);
+        }
+        self.steps.insert(id, shown);
+    }
+
+    fn delete(&mut self, number: Number, id: &StepId) {
+        if let Some(thread) = &mut self.thread {
+            thread.delete(id);
+        }
+        let mut gone = vec![id.clone()];
+        let mut next = 0;
+        while let Some(parent) = gone.get(next).cloned() {
+            let below = self.steps.iter().filter(|(_, shown)| {
+                shown.step.as_ref().is_some_and(|step| step.parent_id.as_ref() == Some(&parent))
+            });
+            gone.extend(below.map(|(id, _)| id.clone()).collect::<Vec<_>>());
+            next += 1;
+        }
+        for id in gone {
+            self.steps.insert(id, Shown { last: number, step: None, created: None, again: false });
+        }
+    }
+}
+
+fn is_settings(event: &ServerEvent) -> bool {
+    matches!(event, ServerEvent::ChatSettings(_))
+}
+
+impl Question {
+    /// The question with the time that is left: whole seconds, rounded up.
+    fn again(&self) -> ServerEvent {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let timeout = left.as_secs() + u64::from(left.subsec_nanos() > 0);
+        let spec = AskSpec { timeout, ..self.ask.spec.clone() };
+        ServerEvent::Ask(Arc::new(Ask { msg: self.ask.msg.clone(), spec }))
+    }
+}

@@ -1,0 +1,99 @@
+//! A thread that was sent and may not have arrived: kept up to date, since the page replaces its whole list by it.
+
+use std::sync::Arc;
+
+use super::{Number, fold};
+use crate::id::StepId;
+use crate::protocol::{Element, ServerEvent, Step, Thread, Token};
+
+/// Brings a thread that was read from the store up to date with events that may or may not be in it already. An update
+/// of a step that it does not have brings the step: the store had not heard of it yet.
+pub fn fold_onto(thread: Thread, events: &[ServerEvent]) -> Thread {
+    let mut folded = UnprovenThread { number: 0, thread: Arc::new(thread) };
+    for event in events {
+        match event {
+            ServerEvent::NewMessage(step) | ServerEvent::StreamStart(step) | ServerEvent::UpdateMessage(step) => {
+                folded.put(step, true);
+            }
+            ServerEvent::Ask(ask) => folded.put(&ask.msg, true),
+            ServerEvent::StreamToken(token) => folded.grow(token),
+            ServerEvent::DeleteMessage(step) => folded.delete(&step.id),
+            ServerEvent::Element(element) => folded.element(element),
+            ServerEvent::RemoveElement(id) => Arc::make_mut(&mut folded.thread).elements.retain(|known| known.id != *id),
+            _ => {}
+        }
+    }
+    Arc::unwrap_or_clone(folded.thread)
+}
+
+/// The thread of an unproven `resume_thread`, with what was said since folded onto it. Altered in place only when
+/// something was said; until then it shares the memory of what was sent.
+#[derive(Debug)]
+pub struct UnprovenThread {
+    number: Number,
+    thread: Arc<Thread>,
+}
+
+impl UnprovenThread {
+    /// The thread that is sent under `number`.
+    #[must_use]
+    pub fn new(number: Number, thread: &Arc<Thread>) -> Self {
+        Self { number, thread: thread.clone() }
+    }
+
+    /// Under which number it was sent.
+    #[must_use]
+    pub fn number(&self) -> Number {
+        self.number
+    }
+
+    /// The thread as it is now.
+    #[must_use]
+    pub fn folded(&self) -> Arc<Thread> {
+        self.thread.clone()
+    }
+
+    /// A step came or changed. An update of an unknown step is nothing; a new one goes to the end.
+    pub fn put(&mut self, step: &Step, creates: bool) {
+        let thread = Arc::make_mut(&mut self.thread);
+        match thread.steps.iter_mut().find(|known| known.id == step.id) {
+            Some(known) => {
+                let parent = known.parent_id.take();
+                *known = step.clone();
+                known.parent_id = parent;
+            }
+            None if creates => thread.steps.push(step.clone()),
+            None => {}
+        }
+    }
+
+    /// A step grew.
+    pub fn grow(&mut self, token: &Token) {
+        let thread = Arc::make_mut(&mut self.thread);
+        if let Some(step) = thread.steps.iter_mut().find(|step| step.id == token.id) {
+            fold::grow(step, token);
+        }
+    }
+
+    /// An element came or changed.
+    pub fn element(&mut self, element: &Element) {
+        let thread = Arc::make_mut(&mut self.thread);
+        match thread.elements.iter_mut().find(|known| known.id == element.id) {
+            Some(known) => *known = element.clone(),
+            None => thread.elements.push(element.clone()),
+        }
+    }
+
+    /// A step is gone, with everything below it.
+    pub fn delete(&mut self, id: &StepId) {
+        let thread = Arc::make_mut(&mut self.thread);
+        let mut gone = vec![id.clone()];
+        // Parents stand before children, so one pass finds the whole subtree.
+        for step in &thread.steps {
+            if step.parent_id.as_ref().is_some_and(|parent| gone.contains(parent)) {
+                gone.push(step.id.clone());
+            }
+        }
+        thread.steps.retain(|step| !gone.contains(&step.id));
+    }
+}

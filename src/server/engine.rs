@@ -1,0 +1,154 @@
+//! What sockets and routes stand on: store, journal, hooks, conversations, sessions — started and stopped in order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{info, warn};
+
+use super::{ServerError, stop};
+use crate::app::App;
+use crate::clock::Clock;
+use crate::config::{Config, Show, ShowErrors};
+use crate::conversation::{self, Conversations};
+use crate::hook::HookRuntime;
+use crate::http::Live;
+use crate::id::ThreadId;
+use crate::journal::Journal;
+use crate::session::{Foundation, SessionSettings, Sessions};
+use crate::store::{self, OpenOptions, Store};
+
+/// How long conversations may take to settle after the grace period of their hooks.
+const SETTLING: Duration = Duration::from_secs(5);
+
+/// How long the journal may take to write what waits.
+const FLUSHING: Duration = Duration::from_secs(12);
+
+pub(super) struct Engine {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) journal: Journal,
+    pub(super) conversations: Arc<Conversations>,
+    pub(super) sessions: Arc<Sessions>,
+    grace: Duration,
+    talking: TaskTracker,
+    stop_talking: CancellationToken,
+    writing: TaskTracker,
+    stop_writing: CancellationToken,
+}
+
+impl Engine {
+    /// Opens the store, settles what a dead process left, and starts what the rest needs.
+    pub(super) async fn start(config: &Config, app: &App, clock: Clock) -> Result<Self, ServerError> {
+        let instance = uuid::Uuid::new_v4().to_string();
+        let options = OpenOptions {
+            project: config.project.clone(),
+            instance: instance.clone(),
+            numbered: config.sequence,
+            clock: clock.clone(),
+            ..OpenOptions::default()
+        };
+        let store = store::open(&config.database_url(), options).await?;
+        let lost = store.settle_lost(&instance, clock.now()).await?;
+        if !lost.is_empty() {
+            warn!(runs = lost.len(), "runs of a process that died are settled as lost");
+        }
+        let (talking, stop_talking) = (TaskTracker::new(), CancellationToken::new());
+        let (writing, stop_writing) = (TaskTracker::new(), CancellationToken::new());
+        let journal = Journal::start(store.clone(), &writing, stop_writing.clone());
+        let hooks = HookRuntime::start().map_err(ServerError::Hooks)?;
+        let conversations = Conversations::new(conversation::Shared {
+            app: app.clone(),
+            journal: journal.clone(),
+            hooks,
+            clock: clock.clone(),
+            settings: Arc::new(conversation_settings(config, app)),
+            tracker: talking.clone(),
+            stop: stop_talking.clone(),
+        });
+        let sessions = Sessions::new(Foundation {
+            conversations: conversations.clone(),
+            store: store.clone(),
+            journal: journal.clone(),
+            settings: session_settings(config, app),
+            tracker: talking.clone(),
+            clock,
+        });
+        sweep(sessions.clone(), &talking, stop_talking.clone());
+        let grace = config.shutdown_grace;
+        Ok(Self { store, journal, conversations, sessions, grace, talking, stop_talking, writing, stop_writing })
+    }
+
+    /// Running hooks get the grace period, then open runs are settled. What sockets still owe can be sent afterwards.
+    pub(super) async fn fall_silent(&self) {
+        self.sessions.close();
+        self.stop_talking.cancel();
+        self.talking.close();
+        if timeout(self.grace + SETTLING, self.talking.wait()).await.is_err() {
+            warn!(conversations = self.conversations.len(), "conversations did not settle in time");
+        }
+    }
+
+    /// Everything that was said is written, and the database given back. What still talks is told to fall silent.
+    pub(super) async fn stop(&self) {
+        self.stop_talking.cancel();
+        self.stop_writing.cancel();
+        self.writing.close();
+        if timeout(FLUSHING, self.writing.wait()).await.is_err() {
+            warn!(appends = self.journal.pending(), "the journal could not write everything in time");
+        }
+        stop::within("database", stop::CLOSING, self.store.close()).await;
+    }
+}
+
+/// Ends sessions whose page did not come back.
+fn sweep(sessions: Arc<Sessions>, tracker: &TaskTracker, stop: CancellationToken) {
+    let every = sessions.sweep_interval();
+    tracker.spawn(async move {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(every) => sessions.sweep(Instant::now()),
+            }
+        }
+    });
+}
+
+fn conversation_settings(config: &Config, app: &App) -> conversation::Settings {
+    conversation::Settings {
+        show: match config.show {
+            Show::Stored => conversation::Show::Stored,
+            Show::AtOnce => conversation::Show::AtOnce,
+        },
+        show_errors: config.show_errors == ShowErrors::AsItReads,
+        author: config.ui.name.clone(),
+        auto_tag_thread: config.features.auto_tag_thread,
+        persist_user_env: config.persist_user_env,
+        grace: config.shutdown_grace,
+        greets: app.hooks().chat_start.is_some(),
+        answers: app.hooks().message.is_some(),
+        resumes: app.hooks().chat_resume.is_some(),
+    }
+}
+
+fn session_settings(config: &Config, app: &App) -> SessionSettings {
+    SessionSettings {
+        timeout: config.session_timeout,
+        user_env: config.user_env.clone().unwrap_or_default(),
+        author: config.ui.name.clone(),
+        resumes: app.can_resume(),
+        tells_lines: app.hooks().disconnect.is_some() || app.hooks().reconnect.is_some(),
+    }
+}
+
+#[async_trait]
+impl Live for Conversations {
+    async fn thread_deleted(&self, thread: &ThreadId) {
+        info!(%thread, "thread deleted");
+        self.deleted(thread).await;
+    }
+
+    async fn thread_renamed(&self, _: &ThreadId, _: &str) {}
+}

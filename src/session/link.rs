@@ -1,0 +1,232 @@
+//! One socket's hold on its session.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use super::state::{Newest, Phase, Waiting};
+use super::{ConnectionNumber, Entry, Session};
+use crate::conversation::{Held, Input, SessionHook};
+use crate::protocol::{BadEvent, ClientEvent, ClientMessage};
+
+/// Messages that may wait for a restore.
+const MOST_HELD: usize = 256;
+
+/// A page sends faster than anybody can handle; its transport is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many events waiting")]
+pub struct Flooded;
+
+/// One socket's hold on its session. Dropping it says that the socket is gone.
+pub struct Link {
+    session: Arc<Session>,
+    number: ConnectionNumber,
+    replaced: CancellationToken,
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}, connection {}", self.session.id, self.number.0)
+    }
+}
+
+impl Link {
+    /// Gives the session this socket. `None` when the session is over.
+    pub(super) fn attach(session: Arc<Session>, number: ConnectionNumber) -> Option<Self> {
+        let replaced = CancellationToken::new();
+        {
+            let mut state = session.lock();
+            if state.phase == Phase::Ended {
+                return None;
+            }
+            match &state.newest {
+                // An older connection, whose login took longer, never displaces a newer one.
+                Some(newest) if newest.number > number => replaced.cancel(),
+                former => {
+                    if let Some(former) = former {
+                        former.replaced.cancel();
+                    }
+                    state.newest = Some(Newest { number, replaced: replaced.clone() });
+                    state.alone_since = None;
+                    session.outbox.expect(number);
+                }
+            }
+        }
+        Some(Self { session, number, replaced })
+    }
+
+    /// Takes an event from the page, in the order in which the frames came. Never waits. A bad event is logged here,
+    /// and a person is told where the page shows a message that was refused.
+    ///
+    /// # Errors
+    /// [`Flooded`] when too much is waiting: close the transport.
+    pub fn receive(&self, event: Result<ClientEvent, BadEvent>) -> Result<(), Flooded> {
+        let session = &self.session;
+        if !session.lock().is_newest(self.number) {
+            debug!(session = ?session.id, "event of a socket that was replaced");
+            return Ok(());
+        }
+        match event {
+            Ok(ClientEvent::ConnectionSuccessful) => {
+                session.ready(self.number);
+                Ok(())
+            }
+            Ok(ClientEvent::Message(message)) => session.message(message),
+            Ok(ClientEvent::Stop) => session.stop(),
+            Ok(ClientEvent::ClearSession) => {
+                session.clear();
+                Ok(())
+            }
+            // Answered by nobody who has neither favourites nor settings (chat-wire 3.4, 3.8).
+            Ok(
+                ClientEvent::FetchFavorites
+                | ClientEvent::Favorite(_)
+                | ClientEvent::Edit(_)
+                | ClientEvent::WindowMessage(_)
+                | ClientEvent::AudioStart
+                | ClientEvent::AudioEnd
+                | ClientEvent::SettingsChange(_)
+                | ClientEvent::SettingsEdit(_),
+            ) => Ok(()),
+            Err(bad) => {
+                warn!(session = ?session.id, "event refused: {bad}");
+                match bad {
+                    BadEvent::Message(_) => session.complain(format!("The message could not be read: {bad}.")),
+                    BadEvent::Unknown | BadEvent::Argument(_) => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// The next events to write, at most `most`; waits while there are none, and until the page has said
+    /// `connection_successful`. `None` when this socket is not the session's any more. Cancel safe.
+    pub async fn next(&self, most: usize) -> Option<Vec<Entry>> {
+        self.session.outbox.next(self.number, most).await
+    }
+
+    /// Everything up to the entry `number` is known to have reached the page's JavaScript.
+    pub fn proven(&self, number: u64) {
+        self.session.outbox.proven(number);
+    }
+
+    /// The page acknowledged the event of entry `number` (`ask`, `call_fn`) with `value`. A late, doubled or foreign
+    /// answer is ignored.
+    pub fn answered(&self, number: u64, value: Value) {
+        if !self.session.lock().is_newest(self.number) {
+            return;
+        }
+        // Who answers has seen the question, and all that came before it.
+        self.session.outbox.proven(number);
+        let Some(ask) = self.session.outbox.asked(number) else {
+            info!(session = ?self.session.id, "answer to nothing that was asked");
+            return;
+        };
+        let tab = self.session.tab;
+        self.session.tell(Input::Answer { tab, ask, value });
+    }
+
+    /// Resolves when another socket took the session over: send a Socket.IO DISCONNECT.
+    pub async fn replaced(&self) {
+        self.replaced.cancelled().await;
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let session = &self.session;
+        session.outbox.lost(self.number);
+        {
+            let mut state = session.lock();
+            if !state.is_newest(self.number) {
+                return;
+            }
+            state.alone_since = Some(Instant::now());
+        }
+        if session.home.settings.tells_lines {
+            session.tell(Input::Call(session.tab, SessionHook::Disconnect));
+        }
+    }
+}
+
+impl Session {
+    /// The page is ready: what it may have missed is said, then whatever is due.
+    fn ready(self: &Arc<Self>, number: ConnectionNumber) {
+        self.outbox.ready(number);
+        let (phase, again) = {
+            let mut state = self.lock();
+            (state.phase, std::mem::replace(&mut state.was_ready, true))
+        };
+        match phase {
+            Phase::Fresh => self.begin(),
+            Phase::Undone => self.try_again(),
+            Phase::Restoring | Phase::Open | Phase::Ended => {}
+        }
+        if again && self.home.settings.tells_lines {
+            self.tell(Input::Call(self.tab, SessionHook::Reconnect));
+        }
+    }
+
+    fn message(self: &Arc<Self>, message: ClientMessage) -> Result<(), Flooded> {
+        let message = Arc::new(message);
+        let retry = {
+            let mut state = self.lock();
+            match state.phase {
+                Phase::Open => {
+                    let lease = state.lease.as_ref().ok_or(Flooded)?;
+                    let input = Input::Message { tab: self.tab, message, held: Held::No };
+                    return lease.tell(input).map_err(|_| Flooded);
+                }
+                Phase::Ended => return Ok(()),
+                Phase::Fresh | Phase::Restoring | Phase::Undone => {
+                    if state.held.len() >= MOST_HELD {
+                        return Err(Flooded);
+                    }
+                    let undone = state.phase == Phase::Undone;
+                    state.held.push_back(Waiting { message, held: Held::Waited, tried: undone });
+                    undone
+                }
+            }
+        };
+        if retry {
+            self.try_again();
+        }
+        Ok(())
+    }
+
+    /// Stop never waits: what runs is told, what waits will not run.
+    fn stop(&self) -> Result<(), Flooded> {
+        let mut state = self.lock();
+        for waiting in &mut state.held {
+            waiting.held = Held::Stopped;
+        }
+        match &state.lease {
+            Some(lease) => lease.tell(Input::Stop(self.tab)).map_err(|_| Flooded),
+            None => Ok(()),
+        }
+    }
+
+    fn complain(&self, text: String) -> Result<(), Flooded> {
+        match &self.lock().lease {
+            Some(lease) => lease.tell(Input::Complain { tab: self.tab, text }).map_err(|_| Flooded),
+            None => Ok(()),
+        }
+    }
+
+    /// The tab says goodbye for good.
+    fn clear(self: &Arc<Self>) {
+        self.home.live.remove_if(&self.id, |_, session| Arc::ptr_eq(session, self));
+        self.end();
+    }
+
+    pub(super) fn tell(&self, input: Input) {
+        if let Some(lease) = &self.lock().lease
+            && lease.tell(input).is_err()
+        {
+            warn!(session = ?self.id, "conversation takes no more");
+        }
+    }
+}
