@@ -8,3 +8,4 @@ mod screen;
 mod socket;
 mod store;
 mod support;
+mod wire;

@@ -3,6 +3,8 @@
 pub mod database;
 pub mod http;
 pub mod probe;
+pub mod program;
 pub mod raw;
 pub mod records;
 pub mod server;
+pub mod tool;

@@ -94,13 +94,15 @@ const softeners = {
 
   /**
    * In the section of a connect, a step that the page shows already may be said again as it is: it was not proven
-   * to have arrived (design, promise 8), and a page takes it twice (9.4).
+   * to have arrived (design, promise 8), and a page takes it twice (9.4). Where one that has changed is said does not
+   * count, since a page does not move it (9.3): here it comes before the new ones.
    */
   repeats: (entries) => {
     const shown = new Map();
     return bySection(entries, (section) => {
       const arriving = new Set(section.filter((entry) => entry.event === "connect").map((entry) => entry.client));
-      return section.filter((entry) => {
+      const known = new Set(shown.keys());
+      return knownFirst(section, (entry) => arriving.has(entry.client) && entry.event === "new_message", (entry) => known.has(`${entry.client} ${entry.args[0].id}`)).filter((entry) => {
         if (!["new_message", "update_message"].includes(entry.event)) return true;
         const key = `${entry.client} ${entry.args[0].id}`;
         const text = JSON.stringify(entry.args[0]);
@@ -111,6 +113,25 @@ const softeners = {
     });
   },
 };
+
+/** Within each row of entries for which `counts`, those that are `known` come first. */
+function knownFirst(entries, counts, known) {
+  const out = [];
+  let row = [];
+  const end = () => {
+    out.push(...row.filter(known), ...row.filter((entry) => !known(entry)));
+    row = [];
+  };
+  for (const entry of entries) {
+    if (counts(entry)) row.push(entry);
+    else {
+      end();
+      out.push(entry);
+    }
+  }
+  end();
+  return out;
+}
 
 function bySection(entries, change) {
   const sections = [[]];
