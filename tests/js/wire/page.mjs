@@ -11,10 +11,10 @@ const QUIET = 200;
 const PATIENCE = 8000;
 
 export class Recorder {
-  constructor({ base, transport, twins = {} }) {
+  constructor({ base, transport, mend = false }) {
     this.base = base.replace(/\/$/, "");
     this.transport = transport;
-    this.twins = twins;
+    this.mend = mend;
     this.entries = [];
     this.pages = [];
     this.people = new Map();
@@ -275,10 +275,10 @@ export class Page {
     this.socket.disconnect();
   }
 
-  /** Leaves, and gives the server the time to write what it writes then. */
+  /** Leaves, and gives the server the time to write what it writes then; tells whether it did. */
   async leave() {
     this.close();
-    await this.stored({ metadata: true });
+    return await this.stored({ metadata: true });
   }
 
   /**
@@ -304,9 +304,10 @@ export class Page {
       const thread = JSON.parse(text);
       const there = new Set(thread.steps.map(({ id }) => id));
       // A server that has nothing to write there is not waited for long.
-      const written = !metadata || Date.now() - start > 1500 || !["{}", "null"].includes(typeof thread.metadata === "string" ? thread.metadata : JSON.stringify(thread.metadata));
-      if (written && text === last && [...steps].every((id) => there.has(id))) return;
+      const written = !metadata || !["{}", "null"].includes(typeof thread.metadata === "string" ? thread.metadata : JSON.stringify(thread.metadata));
+      if ((written || Date.now() - start > 1500) && text === last && [...steps].every((id) => there.has(id))) return written;
       last = text;
     }
+    return false;
   }
 }
