@@ -3,6 +3,7 @@
 
 mod line;
 mod screen;
+mod session;
 mod socket;
 mod store;
 mod support;

@@ -1,5 +1,6 @@
 //! What several tests use.
 
 pub mod database;
+pub mod memory;
 pub mod raw;
 pub mod records;
