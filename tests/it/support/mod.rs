@@ -2,5 +2,6 @@
 
 pub mod database;
 pub mod memory;
+pub mod probe;
 pub mod raw;
 pub mod records;
