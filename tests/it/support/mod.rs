@@ -1,3 +1,5 @@
 //! What several tests use.
 
+pub mod official;
+pub mod poll;
 pub mod raw;
