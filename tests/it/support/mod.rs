@@ -2,6 +2,8 @@
 
 pub mod database;
 pub mod memory;
+pub mod official;
+pub mod poll;
 pub mod probe;
 pub mod raw;
 pub mod records;
