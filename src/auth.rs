@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderValue};
 
 use crate::app::App;
 use crate::clock::Clock;
-use crate::config::{Config, CookieConfig};
+use crate::config::{Config, CookieConfig, Secret};
 use crate::protocol::User;
 use crate::store::Store;
 
@@ -59,24 +59,32 @@ struct Inner {
 }
 
 impl Auth {
-    /// Logins as `app` wants them: required when it has a login hook.
+    /// Whether what `app` asks for can be had: to be known before anything is opened.
     ///
     /// # Errors
     /// When a login is required and there is no secret.
+    pub fn check(config: &Config, app: &App) -> Result<(), NoSecret> {
+        if Self::is_required(config, app) && secret(config).is_none() { Err(NoSecret) } else { Ok(()) }
+    }
+
+    /// Logins as `app` wants them: required when it has a login hook, or the setting says so.
+    ///
+    /// # Errors
+    /// As [`Auth::check`].
     pub fn new(config: &Config, app: &App, store: Arc<dyn Store>, clock: Clock) -> Result<Self, NoSecret> {
-        let required = app.has_password_login() || app.has_header_login();
-        let secret = config.auth_secret.as_ref().filter(|secret| !secret.expose().is_empty());
-        if required && secret.is_none() {
-            return Err(NoSecret);
-        }
+        Self::check(config, app)?;
         Ok(Self(Arc::new(Inner {
-            required,
-            keys: secret.map(Keys::new),
+            required: Self::is_required(config, app),
+            keys: secret(config).map(Keys::new),
             cookie: config.cookie.clone(),
             lifetime: config.user_session_timeout,
             clock,
             people: People::new(store),
         })))
+    }
+
+    fn is_required(config: &Config, app: &App) -> bool {
+        config.require_login || app.has_password_login() || app.has_header_login()
     }
 
     /// Whether nobody gets in without a login.
@@ -136,6 +144,11 @@ impl Auth {
     pub fn sign_out(&self, request: &HeaderMap) -> Vec<HeaderValue> {
         cookie::remove(request, &self.0.cookie)
     }
+}
+
+/// The secret that was set; an empty one is none.
+fn secret(config: &Config) -> Option<&Secret> {
+    config.auth_secret.as_ref().filter(|secret| !secret.expose().is_empty())
 }
 
 /// The token of `Authorization: Bearer …`.

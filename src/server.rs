@@ -23,6 +23,7 @@ use crate::http::Http;
 use crate::line::{Listener, Peer};
 use crate::socket::Sockets;
 use crate::store::StoreError;
+use engine::Engine;
 
 /// Why a server does not start, or ended by itself. The text is for an operator.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +74,7 @@ pub struct Server {
     sockets: Sockets,
     app: App,
     config: Arc<Config>,
-    engine: engine::Engine,
+    engine: Engine,
     stopping: CancellationToken,
 }
 
@@ -85,18 +86,23 @@ impl Server {
     pub async fn bind(config: Config, app: App) -> Result<Self, ServerError> {
         let config = Arc::new(config);
         let clock = Clock::system();
+        // Everything that can be said to whoever starts the server comes before anything is opened.
+        Auth::check(&config, &app)?;
         let frontend = Frontend::new(&config)?;
         std::fs::create_dir_all(&config.data_dir)
             .map_err(|source| ServerError::DataDir { path: config.data_dir.clone(), source })?;
-        let engine = engine::Engine::start(&config, &app, clock.clone()).await?;
-        let auth = Auth::new(&config, &app, Arc::clone(&engine.store), clock.clone())?;
         let listener = listen::bind(&config).await.map_err(|source| ServerError::Listen {
             host: config.host.clone(),
             port: config.port,
             source,
         })?;
         let addr = axum::serve::Listener::local_addr(&listener).map_err(ServerError::Serve)?;
-        app.startup().await.map_err(ServerError::Startup)?;
+        let engine = Engine::start(&config, &app, clock.clone()).await?;
+        if let Err(failed) = app.startup().await {
+            engine.stop().await;
+            return Err(ServerError::Startup(failed));
+        }
+        let auth = Auth::new(&config, &app, Arc::clone(&engine.store), clock.clone())?;
         if frontend.part(Part::App).is_none() {
             warn!("there is no page to show yet; get the stock one by `rejoinder frontend fetch`");
         }
@@ -108,6 +114,7 @@ impl Server {
             app: app.clone(),
             auth,
             store: Arc::clone(&engine.store),
+            journal: engine.journal.clone(),
             live: engine.conversations.clone(),
             frontend,
             clock,
@@ -145,14 +152,20 @@ impl Server {
         let service = self.router.into_make_service_with_connect_info::<Peer>();
         let stopping = self.stopping.clone();
         let serving = axum::serve(self.listener, service).with_graceful_shutdown(stopping.cancelled_owned());
-        let serving = tokio::spawn(serving.into_future());
-        tokio::pin!(stop);
-        let ended = stop::until(stop, serving).await;
+        let mut serving = tokio::spawn(serving.into_future());
+        let ended = tokio::select! {
+            () = stop => Ok(()),
+            result = &mut serving => Err(stop::failure(result)),
+        };
         info!("stopping");
         self.stopping.cancel();
         self.engine.fall_silent().await;
         self.sockets.close().await;
-        self.engine.flush().await;
-        stop::rest(ended, &self.app, &*self.engine.store).await.map_err(ServerError::Serve)
+        if ended.is_ok() && !stop::within("last requests", stop::LAST_REQUESTS, &mut serving).await {
+            serving.abort();
+        }
+        stop::within("on_app_shutdown", stop::APP_SHUTDOWN, self.app.shutdown()).await;
+        self.engine.stop().await;
+        ended.map_err(ServerError::Serve)
     }
 }

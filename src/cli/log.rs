@@ -8,11 +8,17 @@ use tracing_subscriber::EnvFilter;
 #[command(next_help_heading = "Logs")]
 pub(super) struct Log {
     /// What is logged [default: info]: a level, or levels by part, such as warn,rejoinder=debug
-    #[arg(long = "log", value_name = "FILTER", env = "RUST_LOG")]
+    #[arg(long = "log", value_name = "FILTER", env = "RUST_LOG", hide_env_values = true)]
     filter: Option<String>,
 
     /// How it looks
-    #[arg(long = "log-format", value_name = "FORMAT", env = "REJOINDER_LOG_FORMAT", default_value = "plain")]
+    #[arg(
+        long = "log-format",
+        value_name = "FORMAT",
+        env = "REJOINDER_LOG_FORMAT",
+        default_value = "plain",
+        hide_env_values = true
+    )]
     format: Format,
 }
 

@@ -99,7 +99,7 @@ impl Fetch {
             .arg(package)
             .output()
             .map_err(FetchError::NoPython)?;
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let said = shortened(&String::from_utf8_lossy(&output.stderr));
         if said.contains("No module named pip") {
             return Err(FetchError::NoPip);
         }
@@ -147,6 +147,15 @@ fn python<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new("python3");
     command.args(arguments);
     command
+}
+
+/// What pip said, without the tails of its longest lines: it lists every version there ever was.
+fn shortened(said: &str) -> String {
+    let line = |line: &str| match line.char_indices().nth(160) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    };
+    said.trim().lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Python's own unzip: it refuses paths that lead out of the folder.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tracing::error;
 
 use crate::auth::AuthError;
+use crate::journal::JournalError;
 use crate::store::StoreError;
 
 /// An answer that is not a success. Where a person sees `detail`, it is a text for them.
@@ -77,16 +78,30 @@ impl From<AuthError> for ApiError {
     }
 }
 
+/// 503, and the page's person may try again.
+fn unavailable() -> ApiError {
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "The server cannot reach its store, try again in a moment")
+}
+
 impl From<StoreError> for ApiError {
     /// What the database said is logged here and stays here.
     fn from(why: StoreError) -> Self {
         match why {
             StoreError::Unavailable(source) => {
                 error!(%source, "store not available");
-                let detail = "The server cannot reach its store, try again in a moment";
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+                unavailable()
             }
             StoreError::Corrupt(_) | StoreError::Refused(_) => Self::internal(&why),
+        }
+    }
+}
+
+impl From<JournalError> for ApiError {
+    /// The journal has logged why.
+    fn from(why: JournalError) -> Self {
+        match why {
+            JournalError::Unavailable | JournalError::Stopped => unavailable(),
+            JournalError::Broken => Self::internal(&why),
         }
     }
 }

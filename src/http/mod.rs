@@ -37,6 +37,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::frontend::Frontend;
 use crate::id::ThreadId;
+use crate::journal::Journal;
 use crate::store::Store;
 
 pub use error::ApiError;
@@ -60,8 +61,10 @@ pub struct Http {
     pub app: App,
     /// Logins.
     pub auth: Auth,
-    /// The database.
+    /// The database, for reading and for what is no record.
     pub store: Arc<dyn Store>,
+    /// The way into it for records.
+    pub journal: Journal,
     /// The conversations in memory.
     pub live: Arc<dyn Live>,
     /// The page.
@@ -111,6 +114,8 @@ pub fn routes(http: Arc<Http>) -> Router {
         .route("/project/thread/share", put(thread::share))
         .route("/project/thread/{thread}", get(thread::get))
         .route("/project/thread/{thread}/element/{element}", get(thread::element))
+        .route("/project/thread/{thread}/element/{element}/content", get(thread::content))
+        .route("/project/file/{file}", get(file::of_session))
         .route("/project/share/{thread}", get(thread::shared))
         .route("/feedback", put(feedback::unavailable).delete(feedback::unavailable))
         .route("/mcp", post(settings::no_mcp).delete(settings::no_mcp))

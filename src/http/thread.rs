@@ -83,6 +83,16 @@ pub(super) async fn element(
     Ok(Json(thread.elements.into_iter().find(|known| known.id == element)))
 }
 
+/// The bytes of an element. Nothing is kept yet; without this route a page would be given itself instead.
+pub(super) async fn content(
+    State(http): State<Shared>,
+    Visitor(user): Visitor,
+    Path((thread, _)): Path<(ThreadId, ElementId)>,
+) -> Result<Json<Value>, ApiError> {
+    own(&http, user, thread).await?;
+    Err(super::file::not_found())
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Rename {
@@ -99,6 +109,10 @@ pub(super) async fn rename(
     let thread = own(&http, user, body.thread_id).await?;
     if body.name.chars().count() > LONGEST_NAME {
         return Err(ApiError::invalid("string_too_long", &["body", "name"], "The name is too long"));
+    }
+    // PostgreSQL does not store it, and a record that is refused there would mark the thread as incomplete.
+    if body.name.contains('\0') {
+        return Err(ApiError::invalid("value_error", &["body", "name"], "The name holds a character that is none"));
     }
     let update = ThreadUpdate { name: Some(body.name.clone()), ..ThreadUpdate::default() };
     append(&http, &thread, Fact::ThreadUpdated(update)).await?;
@@ -168,16 +182,15 @@ async fn append(http: &Http, thread: &Own, fact: Fact) -> Result<(), ApiError> {
         Record { id: RecordId::random(), execution: None, source: Source::User, produced_at: http.clock.now(), fact };
     let append =
         Append { thread: thread.id.clone(), owner: Some(thread.owner.clone()), records: vec![record], once: false };
-    match http.store.append(&[append]).await?.pop() {
-        Some(Ok(stored)) => match stored.first() {
+    match http.journal.submit(append).await.await? {
+        Ok(stored) => match stored.first() {
             Some(Stored::Appended(_) | Stored::Duplicate(_)) => Ok(()),
             Some(Stored::Rejected(_)) => {
                 Err(ApiError::invalid("value_error", &["body"], "The database cannot store this text"))
             }
             other => Err(ApiError::internal(&format!("a change of a thread was not stored: {other:?}"))),
         },
-        Some(Err(Refused::NotYours | Refused::Deleted | Refused::NoThread)) => Err(unknown()),
-        None => Err(ApiError::internal(&"the store gave no result for an append")),
+        Err(Refused::NotYours | Refused::Deleted | Refused::NoThread) => Err(unknown()),
     }
 }
 

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
-use super::ServerError;
+use super::{ServerError, stop};
 use crate::app::App;
 use crate::clock::Clock;
 use crate::config::{Config, Show, ShowErrors};
@@ -50,9 +50,7 @@ impl Engine {
             clock: clock.clone(),
             ..OpenOptions::default()
         };
-        let url = config.database_url.clone();
-        let url = url.unwrap_or_else(|| format!("sqlite://{}", config.data_dir.join("rejoinder.db").display()));
-        let store = store::open(&url, options).await?;
+        let store = store::open(&config.database_url(), options).await?;
         let lost = store.settle_lost(&instance, clock.now()).await?;
         if !lost.is_empty() {
             warn!(runs = lost.len(), "runs of a process that died are settled as lost");
@@ -93,13 +91,15 @@ impl Engine {
         }
     }
 
-    /// Everything that was said is written.
-    pub(super) async fn flush(&self) {
+    /// Everything that was said is written, and the database given back. What still talks is told to fall silent.
+    pub(super) async fn stop(&self) {
+        self.stop_talking.cancel();
         self.stop_writing.cancel();
         self.writing.close();
         if timeout(FLUSHING, self.writing.wait()).await.is_err() {
             warn!(appends = self.journal.pending(), "the journal could not write everything in time");
         }
+        stop::within("database", stop::CLOSING, self.store.close()).await;
     }
 }
 

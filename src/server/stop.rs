@@ -1,65 +1,32 @@
-//! How a server stops: in order, and in bounded time.
+//! How long the parts of a stop may take: a server that is told to stop does.
 
 use std::io;
 use std::time::Duration;
 
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::JoinError;
 use tokio::time::timeout;
 use tracing::warn;
 
-use crate::app::App;
-use crate::store::Store;
+/// For requests that were accepted before.
+pub(super) const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
-/// How long requests that were accepted may take to end.
-const LAST_REQUESTS: Duration = Duration::from_secs(5);
+/// For the app's stop hook.
+pub(super) const APP_SHUTDOWN: Duration = Duration::from_secs(10);
 
-/// How long the database may take to close.
-const CLOSING: Duration = Duration::from_secs(5);
+/// For giving the database back.
+pub(super) const CLOSING: Duration = Duration::from_secs(5);
 
-/// How long the app's stop hook may take.
-const APP_SHUTDOWN: Duration = Duration::from_secs(10);
-
-/// What accepting connections came to.
-type Serving = JoinHandle<io::Result<()>>;
-
-/// What came first.
-pub(super) enum Ended {
-    /// Somebody asked to stop; connections are still served.
-    Asked(Serving),
-    /// Accepting failed.
-    Failed(io::Error),
+/// Waits for a part, not longer than it may take. Whether it ended.
+pub(super) async fn within<T>(part: &'static str, time: Duration, end: impl Future<Output = T>) -> bool {
+    let in_time = timeout(time, end).await.is_ok();
+    if !in_time {
+        warn!(part, seconds = time.as_secs(), "did not stop in time");
+    }
+    in_time
 }
 
-/// Waits until `stop` resolves or accepting fails.
-pub(super) async fn until(stop: impl Future<Output = ()>, mut serving: Serving) -> Ended {
-    tokio::select! {
-        () = stop => Ended::Asked(serving),
-        result = &mut serving => Ended::Failed(failure(result)),
-    }
-}
-
-/// Ends the rest, once everybody was told.
-pub(super) async fn rest(ended: Ended, app: &App, store: &dyn Store) -> io::Result<()> {
-    let result = match ended {
-        Ended::Asked(mut serving) => {
-            if timeout(LAST_REQUESTS, &mut serving).await.is_err() {
-                warn!("requests still ran when their time was over");
-                serving.abort();
-            }
-            Ok(())
-        }
-        Ended::Failed(error) => Err(error),
-    };
-    if timeout(APP_SHUTDOWN, app.shutdown()).await.is_err() {
-        warn!("on_app_shutdown took too long");
-    }
-    if timeout(CLOSING, store.close()).await.is_err() {
-        warn!("the database did not close in time");
-    }
-    result
-}
-
-fn failure(result: Result<io::Result<()>, JoinError>) -> io::Error {
+/// Why accepting ended by itself.
+pub(super) fn failure(result: Result<io::Result<()>, JoinError>) -> io::Error {
     match result {
         Ok(Ok(())) => io::Error::other("stopped accepting connections"),
         Ok(Err(error)) => error,

@@ -1,9 +1,11 @@
 //! What several tests use.
 
 pub mod database;
+pub mod http;
 pub mod memory;
 pub mod official;
 pub mod poll;
 pub mod probe;
 pub mod raw;
 pub mod records;
+pub mod server;
