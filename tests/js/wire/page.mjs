@@ -236,12 +236,17 @@ export class Page {
     while (Date.now() - Math.max(this.last, start) < ms) await sleep(5);
   }
 
-  /** A whole turn: says it, waits for its end; the first of a session also for `first_interaction`. */
+  /**
+   * A whole turn: says it, waits for its end; the first of a session also for `first_interaction`. With `first: "maybe"`
+   * it depends on the server whether it is the first.
+   */
   async turn(text, { first = false, more, patience } = {}) {
     this.recorder.does(`${this.name} says ${text}`);
     const id = this.say(text, more);
     await this.until("task_end", { patience });
-    if (first) await this.until("first_interaction");
+    if (first === true) await this.until("first_interaction");
+    const interacts = () => this.seen.slice(this.mark).some(({ event }) => event === "first_interaction");
+    if (first === "maybe") for (const end = Date.now() + 1500; Date.now() < end && !interacts(); ) await sleep(20);
     await this.quiet();
     return id;
   }

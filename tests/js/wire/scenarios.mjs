@@ -233,7 +233,7 @@ scenario("resume-reconnect-at-once", async (r) => {
   await a.connect();
   await a.until("clear_call_fn");
   await a.quiet(500);
-  await a.turn("/calls");
+  await a.turn("/calls", { first: "maybe" });
   await a.turn("/context");
 });
 
