@@ -27,3 +27,8 @@ pub use chat::{Chat, Message, SessionValue};
 pub use config::Config;
 pub use hook::{HookError, Result, State, UserMessage, UserSession, UserState};
 pub use server::Server;
+
+/// Keeps the README's example compiling.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -21,19 +21,18 @@ pub(super) struct Themed {
     theme: Option<String>,
 }
 
-/// `public/logo_light.*` or `public/logo_dark.*`, else the page's.
+/// `public/logo_light.*` or `public/logo_dark.*`, else the page's. Without a theme the light one.
 pub(super) async fn logo(
     State(http): State<Shared>,
     Query(query): Query<Themed>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let name = match query.theme.as_deref() {
-        Some("light") => "logo_light",
+        Some("light") | None => "logo_light",
         Some("dark") => "logo_dark",
         Some(_) => {
             return Err(ApiError::invalid("enum", &["query", "theme"], "Input should be 'light' or 'dark'"));
         }
-        None => return Err(ApiError::missing(&["query", "theme"])),
     };
     serve(&of_app_or_page(&http, name).await?, request).await
 }

@@ -171,7 +171,7 @@ impl Work for PostgresWork {
             feedback: row.try_get(6)?,
             trees: row.try_get(7)?,
         };
-        Ok(answer.read()?)
+        Ok(answer.read(lookup)?)
     }
 
     async fn write(&mut self, writes: &Writes) -> Result<(), Failure> {
