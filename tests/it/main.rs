@@ -4,6 +4,7 @@
 mod cli;
 mod http;
 mod line;
+mod page;
 mod screen;
 mod session;
 mod socket;

@@ -97,6 +97,17 @@ const softeners = {
   /** After an edit, what may be deleted once more on a page that has dropped it by itself (3.3) is not counted. */
   "deletes-after-edit": (entries) => bySection(entries, (section) => (section[0]?.do?.includes(" edits ") ? section.filter((entry) => entry.event !== "delete_message") : section)),
 
+  /** Once a page was sent a thread, its own message may be said to it again (design, promise 6); it takes it twice (9.4). */
+  "echoes-after-resume": (entries) => {
+    const resumed = new Set();
+    const sent = new Set();
+    return entries.filter((entry) => {
+      if (entry.event === "resume_thread") resumed.add(entry.client);
+      if (entry.sends === "client_message") sent.add(`${entry.client} ${entry.args[0]?.message?.id}`);
+      return !(entry.event === "new_message" && resumed.has(entry.client) && sent.has(`${entry.client} ${entry.args[0].id}`));
+    });
+  },
+
   /**
    * In the section of a connect, a step that the page shows already may be said again as it is: it was not proven
    * to have arrived (design, promise 8), and a page takes it twice (9.4). Where one that has changed is said does not
