@@ -4,6 +4,7 @@ pub mod database;
 pub mod http;
 pub mod memory;
 pub mod official;
+pub mod person;
 pub mod poll;
 pub mod probe;
 pub mod program;
