@@ -144,8 +144,12 @@ impl Conversation {
         records: &mut Vec<Record>,
         shows: &mut Vec<(Audience, ServerEvent)>,
     ) {
-        let asked: Vec<StepId> =
-            self.asks.iter().filter(|(_, ask)| ask.speaker.run.as_ref() == Some(run)).map(|(id, _)| id.clone()).collect();
+        let asked: Vec<StepId> = self
+            .asks
+            .iter()
+            .filter(|(_, ask)| ask.speaker.run.as_ref() == Some(run))
+            .map(|(id, _)| id.clone())
+            .collect();
         for ask in asked {
             self.asks.shift_remove(&ask);
             let fact = Fact::AskEnded { ask, outcome: Outcome::Cancelled };

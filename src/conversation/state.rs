@@ -150,12 +150,7 @@ impl Conversation {
 
     /// Stores facts, then shows events, as output of `speaker`. Before the first interaction nothing is stored; what an
     /// attempt to restore says is kept aside until it succeeds.
-    pub(super) fn tell(
-        &mut self,
-        speaker: &Speaker,
-        facts: Vec<(Source, Fact)>,
-        shows: Vec<(Audience, ServerEvent)>,
-    ) {
+    pub(super) fn tell(&mut self, speaker: &Speaker, facts: Vec<(Source, Fact)>, shows: Vec<(Audience, ServerEvent)>) {
         let records: Vec<Record> =
             facts.into_iter().map(|(source, fact)| self.record(speaker.run.clone(), source, fact)).collect();
         self.commit(records, shows, Then::Nothing);
@@ -205,9 +200,9 @@ impl Conversation {
 
     pub(super) fn remember_unstored(&mut self, shows: &[(Audience, ServerEvent)]) {
         self.appends += 1;
-        let steps = shows.iter().filter(|(audience, event)| {
-            !matches!(audience, Audience::Only(_)) && super::restore::is_content(event)
-        });
+        let steps = shows
+            .iter()
+            .filter(|(audience, event)| !matches!(audience, Audience::Only(_)) && super::restore::is_content(event));
         self.unstored.extend(steps.map(|(_, event)| (self.appends, event.clone())));
     }
 
@@ -250,7 +245,6 @@ impl Conversation {
     pub(super) fn is_working(&self) -> bool {
         !self.runs.is_empty() && self.asks.is_empty()
     }
-
 }
 
 impl Audience {

@@ -72,16 +72,19 @@ impl Conversation {
         };
         if let Some(step) = run {
             let input = message.output.clone();
-            self.runs.insert(step.id.clone(), Run {
-                tab,
-                about: member.about,
-                values: member.values,
-                step,
-                input,
-                work: Work::Answer(message),
-                cancel: CancellationToken::new(),
-                phase: Phase::Waiting,
-            });
+            self.runs.insert(
+                step.id.clone(),
+                Run {
+                    tab,
+                    about: member.about,
+                    values: member.values,
+                    step,
+                    input,
+                    work: Work::Answer(message),
+                    cancel: CancellationToken::new(),
+                    phase: Phase::Waiting,
+                },
+            );
         }
         let place = self.appends;
         self.items.push(Item { shows, append: Some(append), then, joins: None, place });
@@ -164,21 +167,25 @@ impl Conversation {
         let Some(member) = self.members.get(&tab).filter(|_| self.settings.greets).cloned() else { return };
         let step = self.run_step("on_chat_start", None);
         let id = step.id.clone();
-        let started = self.record(Some(id.clone()), Source::App, Fact::RunStarted { step: step.clone(), trigger: None });
+        let started =
+            self.record(Some(id.clone()), Source::App, Fact::RunStarted { step: step.clone(), trigger: None });
         let shows = vec![
             (Audience::All, ServerEvent::TaskStart),
             (Audience::All, ServerEvent::NewMessage(Arc::new(step.clone()))),
         ];
-        self.runs.insert(id.clone(), Run {
-            tab,
-            about: member.about,
-            values: member.values,
-            step,
-            input: "{}".into(),
-            work: Work::Greet,
-            cancel: CancellationToken::new(),
-            phase: Phase::Working,
-        });
+        self.runs.insert(
+            id.clone(),
+            Run {
+                tab,
+                about: member.about,
+                values: member.values,
+                step,
+                input: "{}".into(),
+                work: Work::Greet,
+                cancel: CancellationToken::new(),
+                phase: Phase::Working,
+            },
+        );
         self.commit(vec![started], shows, Then::Nothing);
         self.jobs.push(Job::Run(id));
     }

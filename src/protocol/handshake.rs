@@ -109,7 +109,8 @@ mod tests {
     #[test]
     fn null_and_absent_are_empty() {
         let bare = Handshake::parse(json!({"clientType": "webapp", "sessionId": "S"})).unwrap();
-        let nulls = json!({"clientType": "webapp", "sessionId": "S", "threadId": null, "userEnv": null, "chatProfile": null});
+        let nulls =
+            json!({"clientType": "webapp", "sessionId": "S", "threadId": null, "userEnv": null, "chatProfile": null});
         assert_eq!(bare, Handshake::parse(nulls).unwrap());
     }
 

@@ -90,7 +90,10 @@ impl Screen {
                 self.thread = Some(UnprovenThread::new(number, thread));
                 // A step that is still growing must keep its text for later, when the thread is proven.
                 for step in thread.steps.iter().filter(|step| step.streaming) {
-                    self.steps.insert(step.id.clone(), Shown { last: number, step: Some(step.clone()), created: None, again: false });
+                    self.steps.insert(
+                        step.id.clone(),
+                        Shown { last: number, step: Some(step.clone()), created: None, again: false },
+                    );
                 }
             }
             ServerEvent::ResumeThreadError(text) => self.missing = Some((number, text.clone())),
@@ -252,9 +255,10 @@ impl Screen {
         let mut gone = vec![id.clone()];
         let mut next = 0;
         while let Some(parent) = gone.get(next).cloned() {
-            let below = self.steps.iter().filter(|(_, shown)| {
-                shown.step.as_ref().is_some_and(|step| step.parent_id.as_ref() == Some(&parent))
-            });
+            let below = self
+                .steps
+                .iter()
+                .filter(|(_, shown)| shown.step.as_ref().is_some_and(|step| step.parent_id.as_ref() == Some(&parent)));
             gone.extend(below.map(|(id, _)| id.clone()).collect::<Vec<_>>());
             next += 1;
         }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use rejoinder::conversation::Show;
 use rejoinder::id::StepId;
-use rejoinder::screen::Page;
 use rejoinder::protocol::ServerEvent;
+use rejoinder::screen::Page;
 use rejoinder::store::Store;
 
 use super::world::{Browser, Resume, World};

@@ -25,11 +25,7 @@ pub struct Memory {
 
 impl Memory {
     pub fn new(seed: u64) -> Self {
-        Self {
-            threads: Mutex::default(),
-            sessions: Mutex::default(),
-            chance: Mutex::new(StdRng::seed_from_u64(seed)),
-        }
+        Self { threads: Mutex::default(), sessions: Mutex::default(), chance: Mutex::new(StdRng::seed_from_u64(seed)) }
     }
 
     /// Puts a thread there as if it had always been.
