@@ -144,7 +144,8 @@ impl Screen {
         if self.missing.as_ref().is_some_and(|(last, _)| *last <= number) {
             self.missing = None;
         }
-        if self.marker.as_ref().is_some_and(|(last, _)| *last <= number) {
+        // The marker goes with its thread: whoever gets the one gets the other (promise 2).
+        if self.thread.is_none() && self.marker.as_ref().is_some_and(|(last, _)| *last <= number) {
             self.marker = None;
         }
         for shown in self.steps.values_mut().filter(|shown| shown.created.is_some_and(|created| created <= number)) {
