@@ -139,14 +139,16 @@ impl Outbox {
         }
     }
 
-    /// The page's visitor wrote this.
+    /// The page's visitor wrote this. The page shows it by itself — unless a thread without it is still under way, which
+    /// would wipe it.
     pub fn wrote(&self, event: ServerEvent) {
-        // The page shows it by itself — unless a thread without it is still under way, which would wipe it.
         let mut state = self.lock();
         if state.screen.thread_pending() {
             state.push(event);
             drop(state);
             self.changed.notify_waiters();
+        } else if let ServerEvent::NewMessage(step) = &event {
+            state.screen.wrote(step);
         }
     }
 }
