@@ -51,8 +51,9 @@ impl Conversation {
         self.asks.insert(id, OpenAsk { ask, speaker, deadline: Instant::now() + timeout, answer });
     }
 
-    /// A page answered. The first answer counts; a late, doubled or ill-shaped one is ignored.
-    pub(super) fn answer(&mut self, tab: TabId, ask: &StepId, value: Value) {
+    /// A page answered. The first answer counts; a late, doubled or ill-shaped one is ignored. `echo`: a thread without
+    /// it was under way to the page.
+    pub(super) fn answer(&mut self, tab: TabId, ask: &StepId, value: Value, echo: bool) {
         let Some(member) = self.members.get(&tab).cloned() else { return };
         if !self.asks.contains_key(ask) {
             info!(thread = %self.thread, "late answer ignored");
@@ -86,7 +87,8 @@ impl Conversation {
         let ended = Fact::AskEnded { ask: ask.clone(), outcome: Outcome::Answered(value.clone()) };
         records.push(self.record(speaker.run.clone(), Source::User, ended));
         shows.push((Audience::All, ServerEvent::ClearAsk));
-        shows.push((Audience::WrittenAt(tab), ServerEvent::NewMessage(Arc::new(step))));
+        let audience = if echo { Audience::All } else { Audience::WrittenAt(tab) };
+        shows.push((audience, ServerEvent::NewMessage(Arc::new(step))));
         if speaker.attempt.is_some() || self.is_working() {
             shows.push((Audience::All, ServerEvent::TaskStart));
         }

@@ -141,7 +141,7 @@ pub(crate) enum Input {
     /// Somebody pressed stop.
     Stop(TabId),
     /// Somebody answered a question.
-    Answer { tab: TabId, ask: StepId, value: Value },
+    Answer { tab: TabId, ask: StepId, value: Value, echo: bool },
     /// Call a hook for a tab.
     Call(TabId, SessionHook),
     /// A tab leaves.

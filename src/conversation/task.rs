@@ -83,7 +83,7 @@ impl Task {
             Input::Message { tab, message, held } => self.state.message(tab, message, held),
             Input::Complain { tab, text } => self.state.complain(tab, text),
             Input::Stop(tab) => self.state.stop(tab),
-            Input::Answer { tab, ask, value } => self.state.answer(tab, &ask, value),
+            Input::Answer { tab, ask, value, echo } => self.state.answer(tab, &ask, value, echo),
             Input::Call(tab, hook) => self.state.jobs.push(Job::Session(tab, hook)),
             Input::Leave(tab) => {
                 self.state.abandon(tab);

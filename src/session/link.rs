@@ -119,14 +119,20 @@ impl Link {
         if !self.session.lock().is_newest(self.number) {
             return;
         }
-        // Who answers has seen the question, and all that came before it.
-        self.session.outbox.proven(number);
         let Some(ask) = self.session.outbox.asked(number) else {
             info!(session = ?self.session.id, "answer to nothing that was asked");
             return;
         };
-        let tab = self.session.tab;
-        self.session.tell(Input::Answer { tab, ask, value });
+        // Who answers has seen the question, and all that came before it.
+        self.session.outbox.proven(number);
+        let (tab, echo) = (self.session.tab, self.session.outbox.thread_pending());
+        self.session.tell(Input::Answer { tab, ask, value, echo });
+    }
+
+    /// Whether another socket took the session over.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        self.replaced.is_cancelled()
     }
 
     /// Resolves when another socket took the session over: send a Socket.IO DISCONNECT.
@@ -177,7 +183,9 @@ impl Session {
             match state.phase {
                 Phase::Open => {
                     let lease = state.lease.as_ref().ok_or(Flooded)?;
-                    let input = Input::Message { tab: self.tab, message, held: Held::No };
+                    // Asked now: when its turn comes the thread may be proven, and the page wiped all the same.
+                    let held = if self.outbox.thread_pending() { Held::Waited } else { Held::No };
+                    let input = Input::Message { tab: self.tab, message, held };
                     return lease.tell(input).map_err(|_| Flooded);
                 }
                 Phase::Ended => return Ok(()),

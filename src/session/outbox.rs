@@ -112,6 +112,11 @@ impl Outbox {
         self.lock().screen.proven(number);
     }
 
+    /// Whether a thread that replaces the page is under way: what was typed at the page may be wiped by it.
+    pub fn thread_pending(&self) -> bool {
+        self.lock().screen.thread_pending()
+    }
+
     /// The question that was sent under `number` on the present connection.
     pub fn asked(&self, number: Number) -> Option<StepId> {
         self.lock().asked.iter().find(|(asked, _)| *asked == number).map(|(_, id)| id.clone())

@@ -5,6 +5,7 @@ mod cli;
 mod http;
 mod line;
 mod screen;
+mod session;
 mod socket;
 mod store;
 mod support;

@@ -2,6 +2,9 @@
 
 pub mod database;
 pub mod http;
+pub mod memory;
+pub mod official;
+pub mod poll;
 pub mod probe;
 pub mod raw;
 pub mod records;

@@ -55,6 +55,21 @@ impl Raw {
         self.stream.send(Message::text(packet)).await.unwrap();
     }
 
+    /// Sends a packet that may find the line closed.
+    pub async fn try_say(&mut self, packet: &str) {
+        let _ = self.stream.send(Message::text(packet)).await;
+    }
+
+    /// Puts a packet into the buffer.
+    pub async fn feed(&mut self, packet: &str) {
+        self.stream.feed(Message::text(packet)).await.unwrap();
+    }
+
+    /// Sends the buffer.
+    pub async fn flush(&mut self) {
+        self.stream.flush().await.unwrap();
+    }
+
     /// Sends an event.
     pub async fn emit(&mut self, event: &str, args: &[Value]) {
         let mut array = vec![json!(event)];
@@ -73,6 +88,8 @@ impl Raw {
                         self.say("3").await;
                     }
                 }
+                // Engine.IO's close.
+                Some(Ok(Message::Text(text))) if text.as_str() == "1" => return None,
                 Some(Ok(Message::Text(text))) => return Some(text.to_string()),
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
                 Some(Ok(_)) => {}
@@ -90,16 +107,5 @@ impl Raw {
                 return Some((array[0].as_str().unwrap().to_owned(), array.get(1).cloned().unwrap_or_default()));
             }
         }
-    }
-
-    /// Reads, answering pings, until `done` says so.
-    pub async fn read_until(&mut self, mut done: impl FnMut() -> bool) {
-        while !done() {
-            let _ = tokio::time::timeout(Duration::from_millis(20), self.packet_or_pending()).await;
-        }
-    }
-
-    async fn packet_or_pending(&mut self) {
-        self.packet().await;
     }
 }

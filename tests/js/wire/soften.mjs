@@ -24,11 +24,16 @@ const softeners = {
 
   /** What Chainlit writes into a thread's metadata on its own at a disconnect (2.7) and no client reads. */
   "metadata-own-keys": (entries) => threads(entries, (thread) => {
-    if (thread.metadata && typeof thread.metadata === "object") {
-      thread.metadata = { ...thread.metadata };
-      for (const key of ["id", "env", "user", "client_type"]) delete thread.metadata[key];
-      for (const key of ["chat_settings", "chat_profile"]) if (empty(thread.metadata[key])) delete thread.metadata[key];
-    }
+    if (thread.metadata && typeof thread.metadata === "object") thread.metadata = ownKeysRemoved(thread.metadata);
+    return thread;
+  }),
+
+  /**
+   * Chainlit against itself: its write of the metadata at a disconnect races with a resume, and in 2 of 100 threads
+   * another write of the thread's row undoes it for good. So only what an app put there is compared.
+   */
+  "metadata-may-be-lost": (entries) => threads(entries, (thread) => {
+    if (typeof thread.metadata === "string") thread.metadata = JSON.stringify(ownKeysRemoved(JSON.parse(thread.metadata)));
     return thread;
   }),
 
@@ -126,6 +131,11 @@ export function soften(entries, names) {
     if (!softeners[name]) throw new Error(`deviations.json names no such softener: ${name}`);
     return softeners[name](done);
   }, structuredClone(entries));
+}
+
+function ownKeysRemoved({ id, env, user, client_type, ...metadata }) {
+  for (const key of ["chat_settings", "chat_profile"]) if (empty(metadata[key])) delete metadata[key];
+  return metadata;
 }
 
 const isThread = (value) => value && typeof value === "object" && Array.isArray(value.steps) && "userIdentifier" in value;

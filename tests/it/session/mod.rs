@@ -1,0 +1,4 @@
+//! The session layer alone: no socket, no database, a clock that the test moves.
+
+mod histories;
+mod world;
