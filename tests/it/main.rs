@@ -3,6 +3,7 @@
 
 mod cli;
 mod http;
+mod journal;
 mod line;
 mod screen;
 mod session;
