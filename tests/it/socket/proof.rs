@@ -70,6 +70,46 @@ async fn all_that_a_living_page_gets_is_proven() {
     }
 }
 
+/// Red when anything is lost, doubled or overtaken while pages change from polling to a websocket.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upgrade_in_the_middle_of_a_stream_loses_nothing() {
+    let Some(mut client) = Official::start("an_upgrade_in_the_middle_of_a_stream_loses_nothing") else { return };
+    let house = house(Config::default()).await;
+    let url = format!("http://{}", house.address);
+    const PAGES: usize = 20;
+    const EVENTS: usize = 150;
+    let tabs: Vec<_> = (0..PAGES).map(|page| house.tabs.tab(&page.to_string())).collect();
+    for page in 0..PAGES {
+        let auth = json!({"sessionId": page.to_string()});
+        client.tell(json!({"op": "connect", "id": page.to_string(), "url": url, "auth": auth})).await;
+    }
+    let mut pace = tokio::time::interval(Duration::from_millis(2));
+    let speaking = async {
+        let mut lasts = vec![0; PAGES];
+        for number in 0..EVENTS {
+            // The upgrades happen somewhere in these 300 ms.
+            pace.tick().await;
+            lasts = tabs.iter().map(|tab| tab.push(toast(format!("{number}{}", "x".repeat(4_000))))).collect();
+        }
+        for (tab, last) in tabs.iter().zip(lasts) {
+            tab.until_proven(last).await;
+        }
+    };
+    let mut got = vec![0; PAGES];
+    let listening = async {
+        while got.iter().sum::<usize>() < PAGES * EVENTS {
+            let report = client.until(|report| report["kind"] == "event").await;
+            let page: usize = report["id"].as_str().unwrap().parse().unwrap();
+            let text = report["args"][0]["message"].as_str().unwrap();
+            assert_eq!(text.trim_end_matches('x'), got[page].to_string(), "page {page}");
+            got[page] += 1;
+        }
+    };
+    tokio::join!(speaking, listening);
+    let of_kind = |kind: &str| client.seen.iter().filter(|report| report["kind"] == kind).count();
+    assert_eq!((of_kind("connect"), of_kind("disconnect")), (PAGES, 0));
+}
+
 /// Red when the kernel's word counts for the page's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_proven_by_a_frozen_page() {
