@@ -82,6 +82,7 @@ impl Conversation {
             records.extend(pending);
             shows.push((Audience::All, marker));
         }
+        shows.extend(self.late_marker(tab, &step.output));
         let said = Fact::Message { step: step.clone(), interrupted: false };
         records.push(Record::derived(&self.thread, None, 0, Source::User, self.clock.now(), said));
         let ended = Fact::AskEnded { ask: ask.clone(), outcome: Outcome::Answered(value.clone()) };

@@ -2,7 +2,7 @@
 //!
 //! Nothing here waits and nothing here does I/O. The task (task.rs) carries out what is left in `items` and `jobs`.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -33,6 +33,8 @@ pub(super) struct Conversation {
     pub(super) members: IndexMap<TabId, Member>,
     /// Which members are shown the feed: all but those whose thread was not shown yet.
     pub(super) listening: HashMap<TabId, Listening>,
+    /// The tabs that were given an interaction marker.
+    pub(super) marked: HashSet<TabId>,
     pub(super) runs: IndexMap<StepId, Run>,
     pub(super) asks: IndexMap<StepId, OpenAsk>,
     pub(super) context: Context,
@@ -128,6 +130,7 @@ impl Conversation {
             clock,
             stage: if saved { Stage::Saved } else { Stage::Unsaved(Vec::new()) },
             members: IndexMap::new(),
+            marked: HashSet::new(),
             listening: HashMap::new(),
             runs: IndexMap::new(),
             asks: IndexMap::new(),

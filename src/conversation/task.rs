@@ -88,6 +88,7 @@ impl Task {
             Input::Leave(tab) => {
                 self.state.abandon(tab);
                 self.state.members.shift_remove(&tab);
+                self.state.marked.remove(&tab);
                 self.state.listening.remove(&tab);
             }
             Input::Deleted => self.state.deleted(),

@@ -59,6 +59,7 @@ impl Conversation {
             records.push(self.record(Some(run.id.clone()), Source::App, fact));
         }
         shows.extend(first.map(|(_, marker)| (Audience::All, marker)));
+        shows.extend(self.late_marker(tab, &message.output));
         if let Some(run) = &run {
             shows.push((Audience::All, ServerEvent::NewMessage(Arc::new(run.clone()))));
         }
@@ -127,8 +128,8 @@ impl Conversation {
         let Stage::Unsaved(pending) = &mut self.stage else { return None };
         let pending = std::mem::take(pending);
         self.stage = Stage::Saved;
-        // A page takes an empty interaction for none (chat-wire 2.5).
-        let interaction = if text.trim().is_empty() { "file" } else { text }.to_owned();
+        self.marked.extend(self.members.keys());
+        let interaction = interaction(text);
         let about = &member.about;
         let profile = about.chat_profile.clone();
         let mut metadata = Map::new();
@@ -150,6 +151,13 @@ impl Conversation {
         let marker = ServerEvent::FirstInteraction { interaction, thread_id: self.thread.clone() };
         self.jobs.push(Job::ThreadBegan);
         Some((records, marker))
+    }
+
+    /// The marker of a tab that came to a stored thread without resuming it: it has its first interaction all the same.
+    pub(super) fn late_marker(&mut self, tab: TabId, text: &str) -> Option<(Audience, ServerEvent)> {
+        let marks = matches!(self.stage, Stage::Saved) && self.marked.insert(tab);
+        let thread_id = self.thread.clone();
+        marks.then(|| (Audience::Only(tab), ServerEvent::FirstInteraction { interaction: interaction(text), thread_id }))
     }
 
     fn remember_missed(&mut self, shows: &[(Audience, ServerEvent)]) {
@@ -327,4 +335,9 @@ pub(super) enum Ended {
     Stopped(EndReason),
     /// With what a person is told.
     Failed(String),
+}
+
+/// What a page is told that somebody did first. It takes an empty text for nothing (chat-wire 2.5).
+fn interaction(text: &str) -> String {
+    if text.trim().is_empty() { "file" } else { text }.to_owned()
 }

@@ -196,12 +196,15 @@ impl Session {
         }
     }
 
-    /// There is no such thread for this visitor: told once, then a new conversation.
+    /// There is no such thread for this visitor: told once, then a new conversation. An application that does not
+    /// resume threads says nothing of one.
     fn open_missing(self: &Arc<Self>, thread: ThreadId) {
-        self.outbox.show(ServerEvent::ResumeThreadError("Thread not found.".into()));
         let mut state = self.lock();
         if state.phase == Phase::Ended {
             return;
+        }
+        if self.home.settings.resumes || state.former.is_some() {
+            self.outbox.show(ServerEvent::ResumeThreadError("Thread not found.".into()));
         }
         state.thread = thread;
         state.lease = None;

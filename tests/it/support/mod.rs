@@ -7,6 +7,8 @@ pub mod memory;
 pub mod official;
 pub mod poll;
 pub mod probe;
+pub mod program;
 pub mod raw;
 pub mod records;
 pub mod server;
+pub mod tool;

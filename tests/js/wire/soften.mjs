@@ -97,15 +97,28 @@ const softeners = {
   /** After an edit, what may be deleted once more on a page that has dropped it by itself (3.3) is not counted. */
   "deletes-after-edit": (entries) => bySection(entries, (section) => (section[0]?.do?.includes(" edits ") ? section.filter((entry) => entry.event !== "delete_message") : section)),
 
+  /** Once a page was sent a thread, its own message may be said to it again (design, promise 6); it takes it twice (9.4). */
+  "echoes-after-resume": (entries) => {
+    const resumed = new Set();
+    const sent = new Set();
+    return entries.filter((entry) => {
+      if (entry.event === "resume_thread") resumed.add(entry.client);
+      if (entry.sends === "client_message") sent.add(`${entry.client} ${entry.args[0]?.message?.id}`);
+      return !(entry.event === "new_message" && resumed.has(entry.client) && sent.has(`${entry.client} ${entry.args[0].id}`));
+    });
+  },
+
   /**
    * In the section of a connect, a step that the page shows already may be said again as it is: it was not proven
-   * to have arrived (design, promise 8), and a page takes it twice (9.4).
+   * to have arrived (design, promise 8), and a page takes it twice (9.4). Where one that has changed is said does not
+   * count, since a page does not move it (9.3): here it comes before the new ones.
    */
   repeats: (entries) => {
     const shown = new Map();
     return bySection(entries, (section) => {
       const arriving = new Set(section.filter((entry) => entry.event === "connect").map((entry) => entry.client));
-      return section.filter((entry) => {
+      const known = new Set(shown.keys());
+      return knownFirst(section, (entry) => arriving.has(entry.client) && entry.event === "new_message", (entry) => known.has(`${entry.client} ${entry.args[0].id}`)).filter((entry) => {
         if (!["new_message", "update_message"].includes(entry.event)) return true;
         const key = `${entry.client} ${entry.args[0].id}`;
         const text = JSON.stringify(entry.args[0]);
@@ -116,6 +129,25 @@ const softeners = {
     });
   },
 };
+
+/** Within each row of entries for which `counts`, those that are `known` come first. */
+function knownFirst(entries, counts, known) {
+  const out = [];
+  let row = [];
+  const end = () => {
+    out.push(...row.filter(known), ...row.filter((entry) => !known(entry)));
+    row = [];
+  };
+  for (const entry of entries) {
+    if (counts(entry)) row.push(entry);
+    else {
+      end();
+      out.push(entry);
+    }
+  }
+  end();
+  return out;
+}
 
 function bySection(entries, change) {
   const sections = [[]];
