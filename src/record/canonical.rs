@@ -98,10 +98,11 @@ fn write_value(value: &Value, out: &mut String) {
 }
 
 fn write_number(number: &Number, out: &mut String) {
-    // jsonb turns 1e2 into 100 and 1.0 stays 1.0: a whole number has one spelling here.
-    const WHOLE: f64 = 18_446_744_073_709_551_615.0;
+    // jsonb knows neither an exponent nor a negative zero; whole numbers below 2^64 come back as such.
+    const SPELLED_OUT: f64 = 18_446_744_073_709_551_615.0;
     let _ = match number.as_f64() {
-        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < WHOLE => {
+        Some(0.0) if number.is_f64() => write!(out, "0.0"),
+        Some(float) if number.is_f64() && (1e15..SPELLED_OUT).contains(&float.abs()) && float.fract() == 0.0 => {
             #[expect(clippy::cast_possible_truncation, reason = "whole and within the range of 64 bits")]
             let whole = float as i128;
             write!(out, "{whole}")
@@ -186,8 +187,11 @@ mod tests {
 
     #[test]
     fn one_spelling_whatever_the_order_and_the_kind_of_number() {
-        let value = json!({ "b": [1, 1.0, 100.5, -0.0, 1e300], "a": "x\n\u{1}\"\\ä" });
-        assert_eq!(canonical(&value), "{\"a\":\"x\\n\\u0001\\\"\\\\ä\",\"b\":[1,1,100.5,0,1e+300]}");
+        let value = json!({ "b": [1, 1.0, 100.5, -0.0, 1e16, 1e300], "a": "x\n\u{1}\"\\ä" });
+        assert_eq!(
+            canonical(&value),
+            "{\"a\":\"x\\n\\u0001\\\"\\\\ä\",\"b\":[1,1.0,100.5,0.0,10000000000000000,1e+300]}"
+        );
     }
 
     #[test]

@@ -184,8 +184,11 @@ type CursorRow = (ThreadId, String, u64, String, Option<String>, Option<i64>, Op
 type ThreadRow = (ThreadId, Option<String>, Option<String>, Option<String>, i64, Option<String>);
 
 impl Answer {
-    pub fn read(&self) -> Result<Known, StoreError> {
+    /// The answer to `lookup`.
+    pub fn read(&self, lookup: &Lookup) -> Result<Known, StoreError> {
         let mut known = Known::default();
+        // A tree may be empty and grow within the batch.
+        known.trees.extend(lookup.trees.iter().map(|thread| (thread.clone(), HashMap::new())));
         for (thread, epoch, latest, mark, why, step_count, step_newest, fresh) in rows::<CursorRow>(&self.cursors)? {
             let cursor = KnownCursor {
                 epoch,

@@ -12,7 +12,9 @@ mod lost;
 mod mark;
 mod migrations;
 mod options;
+mod partial;
 mod plan;
+mod postgres;
 mod prepare;
 #[doc(hidden)]
 pub mod probe;

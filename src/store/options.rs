@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::probe::Probes;
-use super::{Store, StoreError, sqlite};
+use super::{Store, StoreError, postgres, sqlite};
 use crate::clock::Clock;
 
 /// How a store is opened.
@@ -56,7 +56,7 @@ pub(super) enum Place {
 pub async fn open(url: &str, options: OpenOptions) -> Result<Arc<dyn Store>, StoreError> {
     Ok(match place(url)? {
         Place::Sqlite(path) => Arc::new(sqlite::SqliteStore::open(&path, options).await?),
-        Place::Postgres(_) => return Err(StoreError::Refused("PostgreSQL comes with the next commit".into())),
+        Place::Postgres(url) => Arc::new(postgres::PostgresStore::open(&url, options).await?),
     })
 }
 

@@ -167,7 +167,7 @@ impl Tables {
             }
             Fact::FeedbackSet(vote) => {
                 let stored = feedback_as_stored(thread, &record.id, vote);
-                self.feedback.retain(|_, (_, other)| other.for_id != stored.for_id);
+                self.drop_votes(|vote| vote.for_id == stored.for_id);
                 self.voted_steps.insert(stored.for_id.clone());
                 if let Some(id) = stored.id.clone() {
                     self.feedback_owner.insert(id.clone(), thread.clone());
@@ -230,21 +230,26 @@ impl Tables {
     /// Removes a step and everything below; gives how many steps that were.
     fn delete(&mut self, thread: &ThreadId, root: &StepId) -> i64 {
         let tree = self.trees.entry(thread.clone()).or_default();
-        if !tree.contains_key(root) {
-            return 0;
-        }
         let gone = subtree(root, tree.iter().map(|(id, parent)| (id, parent.as_ref())));
+        let before = tree.len();
         tree.retain(|id, _| !gone.contains(id));
+        let count = i64::try_from(before - tree.len()).unwrap_or(i64::MAX);
         self.steps.retain(|id, _| !gone.contains(id));
         self.changes.retain(|id, _| !gone.contains(id));
-        self.elements.retain(|_, (element, _)| element.for_id.as_ref().is_none_or(|id| !gone.contains(id)));
-        self.feedback.retain(|_, (_, vote)| !gone.contains(&vote.for_id));
-        let count = i64::try_from(gone.len()).unwrap_or(i64::MAX);
+        // An element that the batch moved here may have a row under another step.
+        let hangs = |element: &Element| element.for_id.as_ref().is_some_and(|id| gone.contains(id));
+        self.deleted_elements.extend(self.elements.extract_if(.., |_, (it, _)| hangs(it)).map(|(id, _)| id));
+        self.drop_votes(|vote| gone.contains(&vote.for_id));
         for id in gone {
             self.present.remove(&id);
             self.deleted.insert(StepKey { thread: thread.clone(), id });
         }
         count
+    }
+
+    /// Takes votes of the batch back, and their rows, which may be under another step.
+    fn drop_votes(&mut self, which: impl Fn(&Feedback) -> bool) {
+        self.deleted_feedback.extend(self.feedback.extract_if(.., |_, (_, vote)| which(vote)).map(|(id, _)| id));
     }
 
     /// The rows to write.
@@ -256,7 +261,6 @@ impl Tables {
                 id: row.id,
                 created_at: row.created_at.map(|time| time.to_string()),
                 name: row.name,
-                user_id: row.user_id,
                 user_identifier: row.user_identifier,
                 tags: row.tags.as_ref().map(text),
                 metadata: Some(text(&row.metadata)),

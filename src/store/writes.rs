@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::known::{KnownCursor, SettledBy};
 use super::row::{ElementRow, FeedbackRow, StepRow};
-use crate::id::{ElementId, ExecutionId, FeedbackId, RecordId, StepId, ThreadId, UserId};
+use crate::id::{ElementId, ExecutionId, FeedbackId, RecordId, StepId, ThreadId};
 
 /// The rows of one transaction, in the order in which the tables are written.
 #[derive(Debug, Default)]
@@ -92,7 +92,6 @@ pub(super) struct ThreadRow {
     pub id: ThreadId,
     pub created_at: Option<String>,
     pub name: Option<String>,
-    pub user_id: Option<UserId>,
     pub user_identifier: Option<String>,
     /// JSON text.
     pub tags: Option<String>,

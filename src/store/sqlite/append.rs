@@ -52,7 +52,7 @@ impl SqliteWork {
 #[async_trait]
 impl Work for SqliteWork {
     async fn read(&mut self, lookup: &Lookup) -> Result<Known, Failure> {
-        let mut known = read(&mut self.transaction, &self.project, lookup).await?.read()?;
+        let mut known = read(&mut self.transaction, &self.project, lookup).await?.read(lookup)?;
         for thread in &lookup.threads {
             known.cursors.entry(thread.clone()).or_insert_with(|| KnownCursor::new(crate::store::epoch()));
         }

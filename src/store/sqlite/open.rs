@@ -21,7 +21,7 @@ impl SqliteStore {
     /// beside it: it goes with the process, however that ends.
     pub async fn open(path: &Path, options: OpenOptions) -> Result<Self, StoreError> {
         let path = path.to_owned();
-        let (path, lock) = tokio::task::spawn_blocking(move || own(path).map(|(path, lock)| (path, lock)))
+        let (path, lock) = tokio::task::spawn_blocking(move || own(path))
             .await
             .map_err(|error| StoreError::Corrupt(error.to_string()))??;
         let settings = SqliteConnectOptions::new()

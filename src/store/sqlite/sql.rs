@@ -73,9 +73,7 @@ insert into rejoinder_executions (project_id, thread_id, execution_id, instance_
 
 insert into threads (id, "createdAt", name, "userId", "userIdentifier", tags, metadata)
     select value ->> 'id', value ->> 'createdAt', value ->> 'name',
-        coalesce((select id from users where id = value ->> 'userId'),
-            (select id from users where identifier = value ->> 'userIdentifier')),
-        value ->> 'userIdentifier', value ->> 'tags', value ->> 'metadata'
+        (select id from users where identifier = value ->> 'userIdentifier'), value ->> 'userIdentifier', value ->> 'tags', value ->> 'metadata'
     from json_each($7);
 
 update threads set name = j.value ->> 'name',

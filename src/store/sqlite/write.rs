@@ -1,18 +1,13 @@
 //! What is written beside records: partial rows, users, live tabs, deletions.
 
-use serde_json::json;
-
 use super::SqliteStore;
 use crate::id::{ThreadId, UserId};
 use crate::protocol::{Timestamp, User};
-use crate::record::cleaned_step;
 use crate::store::assemble::SessionRow;
 use crate::store::lost::Left;
+use crate::store::partial::{FORGOTTEN_AFTER_MICROS, partial_rows};
 use crate::store::writes;
 use crate::store::{LiveSession, Partial, StoreError};
-
-/// Rows of tabs that nobody came back to.
-pub(in crate::store) const FORGOTTEN_AFTER_MICROS: i64 = 30 * 24 * 3600 * 1_000_000;
 
 impl SqliteStore {
     /// A partial of a thread without a row, or of a settled run, is nobody's and is not written.
@@ -181,17 +176,4 @@ impl SqliteStore {
         .map_err(StoreError::Unavailable)?;
         Ok(Left { runs, partials, open_steps })
     }
-}
-
-/// Rows for `rejoinder_partials`; the newest of a step comes last and wins.
-pub(in crate::store) fn partial_rows(partials: &[Partial]) -> Vec<serde_json::Value> {
-    let mut rows = indexmap::IndexMap::new();
-    for partial in partials {
-        let clean = cleaned_step(&partial.step);
-        let mut step = clean.as_ref().unwrap_or(&partial.step).clone();
-        step.thread_id = partial.thread.clone();
-        let row = json!({ "thread": partial.thread, "id": step.id, "execution": partial.execution, "step": step });
-        rows.insert((partial.thread.clone(), step.id.clone()), row);
-    }
-    rows.into_values().collect()
 }

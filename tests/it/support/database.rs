@@ -34,7 +34,7 @@ impl Database {
             return None;
         };
         let name = format!("t{}", uuid::Uuid::new_v4().simple());
-        run(Kind::Postgres, &server, &format!("create database {name}")).await;
+        run(Kind::Postgres, &server, &format!("create database {name}")).await.unwrap();
         let (host, _) = server.rsplit_once('/').unwrap();
         Some(Self { kind: Kind::Postgres, url: format!("{host}/{name}"), _folder: None })
     }
@@ -54,7 +54,12 @@ impl Database {
 
     /// Runs statements as another program would.
     pub async fn run(&self, sql: &str) {
-        run(self.kind, &self.url, sql).await;
+        run(self.kind, &self.url, sql).await.unwrap();
+    }
+
+    /// Runs statements that the database may refuse.
+    pub async fn try_run(&self, sql: &str) -> Result<(), sqlx::Error> {
+        run(self.kind, &self.url, sql).await
     }
 
     /// One text from the database.
@@ -79,18 +84,18 @@ impl Database {
     }
 }
 
-async fn run(kind: Kind, url: &str, sql: &str) {
+async fn run(kind: Kind, url: &str, sql: &str) -> Result<(), sqlx::Error> {
     let sql = AssertSqlSafe(sql.to_owned());
     match kind {
         Kind::Sqlite => {
-            let mut connection = SqliteConnection::connect(&format!("{url}?mode=rwc")).await.unwrap();
-            sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
-            connection.close().await.unwrap();
+            let mut connection = SqliteConnection::connect(&format!("{url}?mode=rwc")).await?;
+            sqlx::raw_sql(sql).execute(&mut connection).await?;
+            connection.close().await
         }
         Kind::Postgres => {
-            let mut connection = PgConnection::connect(url).await.unwrap();
-            sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
-            connection.close().await.unwrap();
+            let mut connection = PgConnection::connect(url).await?;
+            sqlx::raw_sql(sql).execute(&mut connection).await?;
+            connection.close().await
         }
     }
 }
@@ -105,7 +110,7 @@ impl Drop for Database {
         // A test's runtime may be gone or may not block, so the last word is said from another thread.
         let drop = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(run(Kind::Postgres, &server, &sql));
+            let _ = runtime.block_on(run(Kind::Postgres, &server, &sql));
         });
         let _ = drop.join();
     }

@@ -2,6 +2,7 @@
 
 pub mod database;
 pub mod http;
+pub mod probe;
 pub mod raw;
 pub mod records;
 pub mod server;

@@ -1,0 +1,122 @@
+//! PostgreSQL: a pool, row locks, read committed.
+
+mod append;
+mod columns;
+mod open;
+mod read;
+mod schema;
+mod sql;
+mod write;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sqlx::PgPool;
+
+use super::append::append;
+use super::lost::settled;
+use super::prepare::prepare;
+use super::probe::Probes;
+use super::{
+    Append, Appended, Cursor, LiveSession, Partial, Store, StoreError, StoredRecord, StoredThread, ThreadHead,
+    ThreadQuery,
+};
+use crate::clock::Clock;
+use crate::id::{ExecutionId, ThreadId};
+use crate::protocol::{ThreadPage, Timestamp, User};
+
+/// A PostgreSQL database.
+pub(super) struct PostgresStore {
+    pool: PgPool,
+    tables: Arc<Tables>,
+    project: String,
+    instance: String,
+    numbered: bool,
+    clock: Clock,
+    probes: Probes,
+}
+
+/// What depends on the column types of this database.
+struct Tables {
+    columns: columns::Columns,
+    sql: sql::Statements,
+    reads: read::Reads,
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StoreError> {
+        append(self, &prepare(batch)).await
+    }
+
+    async fn save_partials(&self, partials: &[Partial]) -> Result<(), StoreError> {
+        self.write_partials(partials).await
+    }
+
+    async fn thread(&self, id: &ThreadId) -> Result<Option<StoredThread>, StoreError> {
+        self.read_thread(id).await
+    }
+
+    async fn thread_head(&self, id: &ThreadId) -> Result<Option<ThreadHead>, StoreError> {
+        self.read_head(id).await
+    }
+
+    async fn threads(&self, query: &ThreadQuery) -> Result<ThreadPage, StoreError> {
+        self.read_threads(query).await
+    }
+
+    async fn delete_thread(&self, id: &ThreadId) -> Result<bool, StoreError> {
+        self.remove_thread(id).await
+    }
+
+    async fn user(&self, identifier: &str) -> Result<Option<User>, StoreError> {
+        self.read_user(identifier).await
+    }
+
+    async fn save_user(&self, user: &User) -> Result<User, StoreError> {
+        self.write_user(user).await?;
+        let row = self.read_user(&user.identifier).await?;
+        row.ok_or_else(|| StoreError::Corrupt("a user that was just written is not there".into()))
+    }
+
+    async fn save_sessions(&self, rows: &[LiveSession]) -> Result<(), StoreError> {
+        self.write_sessions(rows).await
+    }
+
+    async fn forget_sessions(&self, hashes: &[String]) -> Result<(), StoreError> {
+        self.remove_sessions(hashes).await
+    }
+
+    async fn session(&self, hash: &str) -> Result<Option<LiveSession>, StoreError> {
+        self.read_session(hash).await
+    }
+
+    async fn settle_lost(&self, instance: &str, now: Timestamp) -> Result<Vec<ExecutionId>, StoreError> {
+        self.remove_old_sessions(now).await?;
+        let batch = self.read_left(instance).await?.appends(now)?;
+        Ok(settled(&batch, &append(self, &batch).await?))
+    }
+
+    async fn records(
+        &self,
+        thread: &ThreadId,
+        after: u64,
+        through: Option<u64>,
+        limit: u32,
+    ) -> Result<Vec<StoredRecord>, StoreError> {
+        self.read_records(thread, after, through, limit).await
+    }
+
+    async fn cursor(&self, thread: &ThreadId) -> Result<Option<Cursor>, StoreError> {
+        self.read_cursor(thread).await
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        sqlx::query("select 1").execute(&self.pool).await.map_err(StoreError::Unavailable)?;
+        Ok(())
+    }
+
+    async fn close(&self) {
+        self.pool.close().await;
+    }
+}
