@@ -177,7 +177,9 @@ impl Session {
             match state.phase {
                 Phase::Open => {
                     let lease = state.lease.as_ref().ok_or(Flooded)?;
-                    let input = Input::Message { tab: self.tab, message, held: Held::No };
+                    // A thread that is still under way wipes it from the page, as if it had waited for the restore.
+                    let held = if self.outbox.may_have_wiped() { Held::Waited } else { Held::No };
+                    let input = Input::Message { tab: self.tab, message, held };
                     return lease.tell(input).map_err(|_| Flooded);
                 }
                 Phase::Ended => return Ok(()),
