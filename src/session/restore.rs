@@ -262,8 +262,8 @@ impl Session {
         state.lease = Some(lease);
         state.phase = Phase::Open;
         for waiting in &mut state.held {
-            // Nothing was wiped by a thread: the page shows what it sent.
-            if waiting.held == Held::Waited {
+            // Unless a former process greeted it, nothing was wiped by a thread: the page shows what it sent.
+            if waiting.held == Held::Waited && !self.outbox.may_have_wiped() {
                 waiting.held = Held::No;
             }
         }
