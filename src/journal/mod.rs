@@ -34,7 +34,8 @@ pub struct JournalSettings {
     pub patience: Duration,
     /// How long the rest is written after the stop.
     pub farewell: Duration,
-    /// How often a streaming step is written.
+    /// How long streaming steps are gathered, so that many share a commit. A conversation hands each of its own in once
+    /// a second; what is gathered here comes on top of what a crash costs.
     pub partial_every: Duration,
     /// How long rows of live tabs are gathered.
     pub sessions_every: Duration,
@@ -49,7 +50,7 @@ impl Default for JournalSettings {
             batch_bytes: 4 << 20,
             patience: Duration::from_secs(30),
             farewell: Duration::from_secs(10),
-            partial_every: Duration::from_secs(1),
+            partial_every: Duration::from_millis(100),
             sessions_every: Duration::from_millis(200),
         }
     }
@@ -129,7 +130,7 @@ impl Journal {
         Receipt::new(receipt)
     }
 
-    /// Notes how a streaming step stands. The newest of a step wins; it is written at most once a second, after
+    /// Notes how a streaming step stands. The newest of a step wins; it is written behind, with others, after
     /// everything that waits in the queue, and forgotten when the step's final record is stored.
     pub fn partial(&self, partial: Partial) {
         self.shared.partials.put(partial);

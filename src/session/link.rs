@@ -125,7 +125,7 @@ impl Link {
         };
         // Who answers has seen the question, and all that came before it.
         self.session.outbox.proven(number);
-        let (tab, echo) = (self.session.tab, self.session.outbox.thread_pending());
+        let (tab, echo) = (self.session.tab, self.session.outbox.may_have_wiped());
         self.session.tell(Input::Answer { tab, ask, value, echo });
     }
 
@@ -183,8 +183,8 @@ impl Session {
             match state.phase {
                 Phase::Open => {
                     let lease = state.lease.as_ref().ok_or(Flooded)?;
-                    // Asked now: when its turn comes the thread may be proven, and the page wiped all the same.
-                    let held = if self.outbox.thread_pending() { Held::Waited } else { Held::No };
+                    // A thread that is still under way wipes it from the page, as if it had waited for the restore.
+                    let held = if self.outbox.may_have_wiped() { Held::Waited } else { Held::No };
                     let input = Input::Message { tab: self.tab, message, held };
                     return lease.tell(input).map_err(|_| Flooded);
                 }

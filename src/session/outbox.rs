@@ -6,12 +6,17 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::id::StepId;
 use crate::protocol::ServerEvent;
 use crate::screen::{Number, Screen};
+
+/// A proof may overtake a message that was sent before it, by the time that frames wait inside this process.
+const OVERTAKING: Duration = Duration::from_secs(1);
 
 /// The order in which transports were opened. An older connection never displaces a newer one (promise 9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +47,8 @@ struct State {
     /// The last number given.
     last: Number,
     screen: Screen,
+    /// When a thread was last proven.
+    thread_proven: Option<Instant>,
     /// What is not yet handed to the pump of the connection.
     waiting: VecDeque<Entry>,
     /// Questions by the number they were sent under on this connection: a page answers by that.
@@ -109,12 +116,19 @@ impl Outbox {
     /// Everything up to `number` reached the page. A proof over a replaced connection counts as well: what reached the
     /// page reached it.
     pub fn proven(&self, number: Number) {
-        self.lock().screen.proven(number);
+        let mut state = self.lock();
+        let pending = state.screen.thread_pending();
+        state.screen.proven(number);
+        if pending && !state.screen.thread_pending() {
+            state.thread_proven = Some(Instant::now());
+        }
     }
 
-    /// Whether a thread that replaces the page is under way: what was typed at the page may be wiped by it.
-    pub fn thread_pending(&self) -> bool {
-        self.lock().screen.thread_pending()
+    /// Whether a page that sent something just now may lose it from its list: a thread that replaces the list may have
+    /// come after it was written. To be asked when the message comes; when it is stored, the proof is there.
+    pub fn may_have_wiped(&self) -> bool {
+        let state = self.lock();
+        state.screen.thread_pending() || state.thread_proven.is_some_and(|proven| proven.elapsed() < OVERTAKING)
     }
 
     /// The question that was sent under `number` on the present connection.
@@ -139,14 +153,16 @@ impl Outbox {
         }
     }
 
-    /// The page's visitor wrote this.
+    /// The page's visitor wrote this. The page shows it by itself — unless a thread without it is still under way, which
+    /// would wipe it.
     pub fn wrote(&self, event: ServerEvent) {
-        // The page shows it by itself — unless a thread without it is still under way, which would wipe it.
         let mut state = self.lock();
         if state.screen.thread_pending() {
             state.push(event);
             drop(state);
             self.changed.notify_waiters();
+        } else if let ServerEvent::NewMessage(step) = &event {
+            state.screen.wrote(step);
         }
     }
 }

@@ -4,6 +4,7 @@
 mod chainlit;
 mod cli;
 mod http;
+mod journal;
 mod line;
 mod page;
 mod screen;

@@ -1,4 +1,5 @@
 //! The session layer alone: no socket, no database, a clock that the test moves.
 
 mod histories;
+mod resume;
 mod world;

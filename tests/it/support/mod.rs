@@ -1,6 +1,7 @@
 //! What several tests use.
 
 pub mod database;
+pub mod fake_store;
 pub mod http;
 pub mod memory;
 pub mod official;

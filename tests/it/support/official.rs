@@ -45,11 +45,11 @@ impl Official {
         self.commands.write_all(format!("{command}\n").as_bytes()).await.unwrap();
     }
 
-    /// Connects a client named `id` as the session of that name, and waits until it is.
-    pub async fn connect(&mut self, id: &str, url: &str, transports: &[&str]) {
+    /// Connects a client named `id` as the session of that name, and waits until it is. Gives its report.
+    pub async fn connect(&mut self, id: &str, url: &str, transports: &[&str]) -> Value {
         let auth = json!({"sessionId": id, "clientType": "webapp", "threadId": "", "userEnv": "{}", "chatProfile": ""});
         self.tell(json!({"op": "connect", "id": id, "url": url, "auth": auth, "transports": transports})).await;
-        self.until(|report| report["kind"] == "connect").await;
+        self.until(|report| report["kind"] == "connect").await
     }
 
     /// Reads reports up to one that is such.
