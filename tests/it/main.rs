@@ -10,6 +10,7 @@ mod page;
 mod screen;
 mod session;
 mod socket;
+mod stop;
 mod store;
 mod support;
 mod wire;
