@@ -157,7 +157,8 @@ impl Conversation {
     pub(super) fn late_marker(&mut self, tab: TabId, text: &str) -> Option<(Audience, ServerEvent)> {
         let marks = matches!(self.stage, Stage::Saved) && self.marked.insert(tab);
         let thread_id = self.thread.clone();
-        marks.then(|| (Audience::Only(tab), ServerEvent::FirstInteraction { interaction: interaction(text), thread_id }))
+        marks
+            .then(|| (Audience::Only(tab), ServerEvent::FirstInteraction { interaction: interaction(text), thread_id }))
     }
 
     fn remember_missed(&mut self, shows: &[(Audience, ServerEvent)]) {

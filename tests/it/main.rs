@@ -4,6 +4,7 @@
 mod cli;
 mod http;
 mod journal;
+mod layers;
 mod line;
 mod page;
 mod screen;
