@@ -2,8 +2,11 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
 
 mod cli;
+mod crash;
+mod histories;
 mod http;
 mod line;
+mod resume;
 mod screen;
 mod socket;
 mod store;

@@ -61,7 +61,11 @@ fn events(acts: &[Act]) -> Vec<ServerEvent> {
                 step.streaming = matches!(act, Act::Stream { .. });
                 there.push(step.clone());
                 let step = Arc::new(step);
-                events.push(if step.streaming { ServerEvent::StreamStart(step) } else { ServerEvent::NewMessage(step) });
+                events.push(if step.streaming {
+                    ServerEvent::StreamStart(step)
+                } else {
+                    ServerEvent::NewMessage(step)
+                });
             }
             Act::Change { id } => {
                 if let Some(step) = there.iter_mut().find(|step| step.id == name(*id) && !step.streaming) {
