@@ -8,6 +8,7 @@ pub mod memory;
 pub mod official;
 pub mod page;
 pub mod parse;
+pub mod person;
 pub mod poll;
 pub mod probe;
 pub mod process;
