@@ -45,10 +45,7 @@ async fn sign_in(login: PasswordLogin) -> Option<User> {
 async fn welcome_back(_thread: ResumedThread) {}
 
 fn main() -> ExitCode {
-    let app = App::new()
-        .on_password_login(sign_in)
-        .on_chat_start(greet)
-        .on_chat_resume(welcome_back)
-        .on_message(answer);
+    let app =
+        App::new().on_password_login(sign_in).on_chat_start(greet).on_chat_resume(welcome_back).on_message(answer);
     rejoinder::cli::main(app.build())
 }

@@ -3,10 +3,14 @@
 
 mod chainlit;
 mod cli;
+mod crash;
+mod histories;
 mod http;
 mod journal;
+mod layers;
 mod line;
 mod page;
+mod resume;
 mod screen;
 mod session;
 mod socket;

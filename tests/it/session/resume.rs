@@ -325,7 +325,8 @@ async fn a_shutdown_settles_what_runs() {
     world.settle().await;
     assert_eq!(texts(&browser), ["old 0", "last", "you said last"], "the grace period was enough");
     let heard = browser.heard.lock().unwrap();
-    let ended = heard.iter().any(|event| matches!(event, ServerEvent::UpdateMessage(step) if step.name == "on_message"));
+    let ended =
+        heard.iter().any(|event| matches!(event, ServerEvent::UpdateMessage(step) if step.name == "on_message"));
     assert!(ended, "the run has its end");
     assert!(Arc::strong_count(&world.sessions) > 0);
 }

@@ -95,6 +95,11 @@ impl Running {
         format!("http://{}{}{path}", self.addr, self.root)
     }
 
+    /// Its SQLite file.
+    pub fn database(&self) -> std::path::PathBuf {
+        self.folder.path().join("data").join("rejoinder.db")
+    }
+
     /// Stops it; its folders stay.
     pub async fn stop(self) -> House {
         self.stop.cancel();
