@@ -14,6 +14,7 @@ mod resume;
 mod screen;
 mod session;
 mod socket;
+mod stop;
 mod store;
 mod support;
 mod wire;

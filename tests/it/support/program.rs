@@ -69,6 +69,11 @@ impl Launch {
         self
     }
 
+    pub fn without(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
     pub fn arg(mut self, argument: impl AsRef<std::ffi::OsStr>) -> Self {
         self.command.arg(argument);
         self
@@ -93,6 +98,13 @@ impl Launch {
         let address = line.split("http://").nth(1).and_then(|text| text.split_once('/')).unwrap().0;
         program.base = format!("http://{}", address.replace("localhost", "127.0.0.1"));
         program
+    }
+
+    /// Runs it to its end, which comes by itself: exit code and what it said.
+    pub async fn fails(mut self) -> (Option<i32>, String) {
+        let ended = tokio::task::spawn_blocking(move || self.command.stdin(Stdio::null()).output().unwrap());
+        let output = tokio::time::timeout(PATIENCE, ended).await.expect("it goes on").unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
     }
 }
 
