@@ -20,6 +20,9 @@ use crate::record::{EndReason, Fact, Record, Source, ThreadStart};
 /// How long a run that was told to stop has until it is settled over its head (records.md 3.4).
 const STOP_GRACE: Duration = Duration::from_secs(10);
 
+/// The longest name that a thread gets from its first interaction, in characters.
+const LONGEST_NAME: usize = 255;
+
 /// What the notice of a stop says; frontends know it (chat-wire 5.2).
 const STOPPED: &str = "Task manually stopped.";
 
@@ -140,7 +143,7 @@ impl Conversation {
         }
         metadata.extend(member.values.take_changes());
         let start = ThreadStart {
-            name: Some(interaction.clone()),
+            name: Some(interaction.chars().take(LONGEST_NAME).collect()),
             user_id: self.owner.as_ref().and_then(|owner| owner.id.clone()),
             user_identifier: self.owner.as_ref().map(|owner| owner.identifier.clone()),
             tags: profile.filter(|_| self.settings.auto_tag_thread).into_iter().collect(),
@@ -210,6 +213,15 @@ impl Conversation {
             Phase::Stopping(_) => self.end_run(run, Ended::Stopped(EndReason::UserStop)),
             Phase::Working => {}
         }
+    }
+
+    /// The message of a run was stored by a former process, which started its run: this one was never needed.
+    pub(super) fn known_before(&mut self, run: &StepId) {
+        let Some(found) = self.runs.shift_remove(run) else { return };
+        info!(thread = %self.thread, "message came again after a restart, counted once");
+        let mut shows = vec![(Audience::All, ServerEvent::DeleteMessage(Arc::new(found.step)))];
+        self.indicator(&mut shows);
+        self.items.push(Item::show(shows));
     }
 
     /// The message of a run could not be stored. Nothing is computed for a question that history does not know.

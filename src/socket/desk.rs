@@ -74,7 +74,9 @@ impl<T> Desk<T> {
 impl House {
     /// Keeps a desk until the transports are closed, so that its page is heard until then.
     pub(super) fn keep<T: Tab>(&self, desk: Arc<Desk<T>>) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(desk);
+        if let Some(kept) = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner) {
+            kept.push(desk);
+        }
     }
 
     /// Closes a transport without a word, so that the page comes back.

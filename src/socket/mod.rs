@@ -82,8 +82,8 @@ struct House {
     stop: CancellationToken,
     /// Nobody is let in any more.
     closing: AtomicBool,
-    /// Whoever is served until the transports close.
-    kept: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
+    /// Whoever is heard until the transports are closed. None afterwards.
+    kept: Mutex<Option<Vec<Arc<dyn Any + Send + Sync>>>>,
     /// For closing what only a request can close. Taken out at the end: it holds the house in turn.
     engine: Mutex<Option<Engine>>,
 }
@@ -108,7 +108,7 @@ impl Sockets {
             errands: TaskTracker::new(),
             stop: CancellationToken::new(),
             closing: AtomicBool::new(false),
-            kept: Mutex::default(),
+            kept: Mutex::new(Some(Vec::new())),
             engine: Mutex::new(Some(engine.clone())),
         });
         io.ns("/", Door::new(Arc::clone(&house), tabs, authenticate));
@@ -150,7 +150,7 @@ impl Sockets {
         }
         // Those that did not, and those that no page used.
         self.house.connections.cut_all();
-        self.house.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.house.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.house.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }

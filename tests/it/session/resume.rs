@@ -330,3 +330,32 @@ async fn a_shutdown_settles_what_runs() {
     assert!(ended, "the run has its end");
     assert!(Arc::strong_count(&world.sessions) > 0);
 }
+
+/// Red when what waits for a page that does not read is kept event by event, or given up without being said again.
+#[tokio::test(start_paused = true)]
+async fn a_page_that_is_far_behind_gets_what_it_adds_up_to() {
+    let outbox = rejoinder::session::Outbox::default();
+    let connection = rejoinder::session::ConnectionNumber(1);
+    outbox.expect(connection);
+    outbox.ready(connection);
+    let mut step =
+        rejoinder::protocol::Step::new("s".into(), "t".into(), rejoinder::protocol::StepKind::AssistantMessage, "a");
+    step.streaming = true;
+    outbox.show(ServerEvent::StreamStart(Arc::new(step)));
+    for _ in 0..100_000 {
+        outbox.show(ServerEvent::StreamToken(rejoinder::protocol::Token {
+            id: "s".into(),
+            token: "x".into(),
+            is_sequence: false,
+            is_input: false,
+        }));
+    }
+    let mut page = rejoinder::screen::Page::default();
+    let mut told = 0;
+    while let Ok(Some(batch)) = tokio::time::timeout(Duration::from_millis(1), outbox.next(connection, 64)).await {
+        told += batch.len();
+        batch.iter().for_each(|entry| page.apply(&entry.event));
+    }
+    assert!(told < 5000, "{told} events");
+    assert_eq!(page.texts(), ["x".repeat(100_000)]);
+}

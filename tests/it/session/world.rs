@@ -376,7 +376,11 @@ impl Line {
 
     /// Somebody types: the page shows it at once, the server gets it a little later, or never.
     pub fn say(self: &Arc<Self>, text: &str) -> StepId {
-        let id = StepId::random();
+        self.say_as(StepId::random(), text)
+    }
+
+    /// The same, under an id of the page's choice.
+    pub fn say_as(self: &Arc<Self>, id: StepId, text: &str) -> StepId {
         let mut step = Step::new(id.clone(), "".into(), StepKind::UserMessage, ANNA);
         step.output = text.into();
         self.browser.page.lock().unwrap().wrote(&step);

@@ -82,7 +82,7 @@ async fn a_page_that_stops_reading_is_bounded_and_closed() {
     for number in 0..4_000 {
         tab.push(ServerEvent::SetSidebarTitle(format!("{number}{text}")));
     }
-    let mut slowest = Duration::ZERO;
+    let (mut slowest, start) = (Duration::ZERO, Instant::now());
     while tab.state.lock().unwrap().gone == 0 {
         let began = Instant::now();
         other.say("421[\"stop\"]").await;
@@ -91,6 +91,8 @@ async fn a_page_that_stops_reading_is_bounded_and_closed() {
         tokio::task::yield_now().await;
     }
     assert!(slowest < Duration::from_millis(500), "{slowest:?}");
+    // Long before any heartbeat would have noticed.
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     // What the kernel took, half a megabyte in the queue, one batch: far from 64 MB.
     let taken = tab.state.lock().unwrap().taken;
     assert!(taken < 1500, "{taken}");
@@ -154,7 +156,8 @@ async fn nothing_is_left_of_pages_that_left() {
     none_left(&house).await;
 }
 
-async fn none_left(house: &House) {
+/// Waits until no page and no transport is there.
+pub async fn none_left(house: &House) {
     let began = Instant::now();
     loop {
         let held = house.tabs.held.load(Ordering::SeqCst);

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -21,11 +22,21 @@ pub struct Memory {
     threads: Mutex<HashMap<ThreadId, Vec<Record>>>,
     sessions: Mutex<HashMap<String, LiveSession>>,
     chance: Mutex<StdRng>,
+    /// How long an append takes, when it is not left to chance.
+    pub slow: Mutex<Option<Duration>>,
+    /// Whether the database is away.
+    pub away: AtomicBool,
 }
 
 impl Memory {
     pub fn new(seed: u64) -> Self {
-        Self { threads: Mutex::default(), sessions: Mutex::default(), chance: Mutex::new(StdRng::seed_from_u64(seed)) }
+        Self {
+            threads: Mutex::default(),
+            sessions: Mutex::default(),
+            chance: Mutex::new(StdRng::seed_from_u64(seed)),
+            slow: Mutex::default(),
+            away: AtomicBool::new(false),
+        }
     }
 
     /// Puts a thread there as if it had always been.
@@ -78,7 +89,14 @@ fn owner(thread: &ThreadId, records: &[Record]) -> Option<String> {
 #[async_trait]
 impl Store for Memory {
     async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StoreError> {
-        self.hesitate().await;
+        let slow = *self.slow.lock().unwrap();
+        match slow {
+            Some(time) => tokio::time::sleep(time).await,
+            None => self.hesitate().await,
+        }
+        if self.away.load(Ordering::Relaxed) {
+            return Err(StoreError::Unavailable(sqlx::Error::PoolTimedOut));
+        }
         Ok(batch.iter().map(|append| self.store(append)).collect())
     }
 

@@ -16,8 +16,8 @@ pub const SOON: Duration = Duration::from_secs(20);
 /// One websocket.
 pub struct Raw {
     pub stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
-    /// Heartbeats are answered unless this is false.
-    pub answers: bool,
+    /// How many pings are answered.
+    pub answers: usize,
     /// How many pings came, markers among them.
     pub pings: usize,
 }
@@ -35,7 +35,7 @@ impl Raw {
             request.headers_mut().insert(*name, value.parse().unwrap());
         }
         let (stream, _) = connect_async(request).await.map_err(|error| error.to_string())?;
-        let mut raw = Self { stream, answers: true, pings: 0 };
+        let mut raw = Self { stream, answers: usize::MAX, pings: 0 };
         let opening = raw.packet().await.ok_or("closed")?;
         assert!(opening.starts_with('0'), "{opening}");
         Ok(raw)
@@ -84,7 +84,7 @@ impl Raw {
             match message {
                 Some(Ok(Message::Text(text))) if text.as_str() == "2" => {
                     self.pings += 1;
-                    if self.answers {
+                    if self.pings <= self.answers {
                         self.say("3").await;
                     }
                 }
