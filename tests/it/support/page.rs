@@ -310,6 +310,11 @@ impl Seen {
         self.now().filter(|event| event.name() == name).count()
     }
 
+    /// How many events that asked for it were acknowledged.
+    pub fn acked(&self) -> usize {
+        self.acked
+    }
+
     /// How often it came over all lines.
     pub fn count_ever(&self, name: &str) -> usize {
         self.events.iter().filter(|came| came.event.name() == name).count()
@@ -438,6 +443,10 @@ async fn read(raw: Raw, mut orders: mpsc::UnboundedReceiver<Order>, seen: watch:
 fn take(seen: &watch::Sender<Seen>, line: usize, packet: &str) {
     if packet == "41" {
         seen.send_modify(|seen| seen.is_dismissed |= seen.line == line);
+        return;
+    }
+    // Another namespace is refused: that is not this page's.
+    if packet.starts_with("44/") {
         return;
     }
     if packet.starts_with("43") {
