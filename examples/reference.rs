@@ -1,6 +1,7 @@
 //! The reference app: the same app as `client-fixtures/chainlit/app.py`, hook by hook, for comparing the two servers.
 //!
-//! `CHAINLIT_AUTH_SECRET=… cargo run --example reference -- serve --port 8001`; any name, password `pw`.
+//! `CHAINLIT_AUTH_SECRET=… cargo run --example reference -- serve --port 8001`; any name, password `pw`. With
+//! `REFERENCE_WITHOUT_RESUME=1` it is the app that cannot resume threads.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::process::ExitCode;
@@ -189,10 +190,11 @@ fn main() -> ExitCode {
         .with_state(Calls::default())
         .on_password_login(sign_in)
         .on_chat_start(on_chat_start)
-        .on_chat_resume(on_chat_resume)
         .on_chat_end(on_chat_end)
         .on_stop(on_stop)
-        .on_message(on_message)
-        .build();
-    rejoinder::cli::main(app)
+        .on_message(on_message);
+    // Whether threads can be resumed is seen on the wire, so there are scenarios without.
+    let resumes = std::env::var_os("REFERENCE_WITHOUT_RESUME").is_none();
+    let app = if resumes { app.on_chat_resume(on_chat_resume) } else { app };
+    rejoinder::cli::main(app.build())
 }

@@ -62,19 +62,19 @@ impl Auth {
     /// Whether what `app` asks for can be had: to be known before anything is opened.
     ///
     /// # Errors
-    /// When it has a login and there is no secret.
+    /// When a login is required and there is no secret.
     pub fn check(config: &Config, app: &App) -> Result<(), NoSecret> {
-        if Self::is_required(app) && secret(config).is_none() { Err(NoSecret) } else { Ok(()) }
+        if Self::is_required(config, app) && secret(config).is_none() { Err(NoSecret) } else { Ok(()) }
     }
 
-    /// Logins as `app` wants them: required when it has a login hook.
+    /// Logins as `app` wants them: required when it has a login hook, or the setting says so.
     ///
     /// # Errors
     /// As [`Auth::check`].
     pub fn new(config: &Config, app: &App, store: Arc<dyn Store>, clock: Clock) -> Result<Self, NoSecret> {
         Self::check(config, app)?;
         Ok(Self(Arc::new(Inner {
-            required: Self::is_required(app),
+            required: Self::is_required(config, app),
             keys: secret(config).map(Keys::new),
             cookie: config.cookie.clone(),
             lifetime: config.user_session_timeout,
@@ -83,8 +83,8 @@ impl Auth {
         })))
     }
 
-    fn is_required(app: &App) -> bool {
-        app.has_password_login() || app.has_header_login()
+    fn is_required(config: &Config, app: &App) -> bool {
+        config.require_login || app.has_password_login() || app.has_header_login()
     }
 
     /// Whether nobody gets in without a login.

@@ -11,7 +11,6 @@ mod root_path;
 mod secret;
 mod ui;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -96,6 +95,8 @@ pub struct Config {
     pub frontend: Option<PathBuf>,
     /// Where `.chainlit/`, `public/` and `chainlit.md` are looked for.
     pub app_dir: PathBuf,
+    /// Whether nobody gets in without a login even where the app has no login hook: tokens are made elsewhere.
+    pub require_login: bool,
     /// Signs logins.
     pub auth_secret: Option<Secret>,
     /// The login's cookie.
@@ -146,6 +147,7 @@ impl Default for Config {
             data_dir: PathBuf::from(".rejoinder"),
             frontend: None,
             app_dir: PathBuf::from("."),
+            require_login: false,
             auth_secret: None,
             cookie: CookieConfig::default(),
             show: Show::default(),
@@ -209,16 +211,6 @@ impl Config {
         }
     }
 
-    /// The addresses that [`Config::host`] stands for, with the port.
-    ///
-    /// # Errors
-    /// When the name does not resolve.
-    pub fn listen_addrs(&self) -> std::io::Result<Vec<SocketAddr>> {
-        use std::net::ToSocketAddrs;
-        let host = self.host.trim_start_matches('[').trim_end_matches(']');
-        Ok((host, self.port).to_socket_addrs()?.collect())
-    }
-
     /// What is in force as TOML, for a person: secrets are hidden.
     #[must_use]
     pub fn print(&self) -> String {
@@ -236,13 +228,5 @@ mod tests {
         assert_eq!(config.database_url(), "sqlite:///data/rejoinder.db");
         config.database_url = Some("postgres://db/chat".to_owned());
         assert_eq!(config.database_url(), "postgres://db/chat");
-    }
-
-    #[test]
-    fn a_host_is_an_address_or_a_name() {
-        for host in ["127.0.0.1", "::1", "[::1]", "localhost"] {
-            let config = Config { host: host.to_owned(), port: 1, ..Config::default() };
-            assert!(config.listen_addrs().unwrap().iter().all(|addr| addr.ip().is_loopback()), "{host}");
-        }
     }
 }

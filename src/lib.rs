@@ -8,6 +8,7 @@ pub mod clock;
 pub mod config;
 pub mod conversation;
 pub mod demo;
+pub mod error;
 pub mod frontend;
 pub mod hook;
 pub mod http;

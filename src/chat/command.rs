@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::hook::HookError;
+use crate::error::HookError;
 use crate::id::StepId;
 use crate::protocol::{Step, StepKind, Toast, Token};
 

@@ -132,13 +132,11 @@ impl Chat {
     }
 
     /// Describes a step; [`StepBuilder::run`] opens it, works inside it and closes it.
-    #[must_use]
     pub fn step(&self, name: impl Into<String>) -> StepBuilder {
         StepBuilder::new(self.clone(), name.into())
     }
 
     /// Asks for a text. Await the question to get the answer.
-    #[must_use]
     pub fn ask(&self, text: impl Into<String>) -> Question {
         Question::new(self.clone(), text.into())
     }

@@ -73,7 +73,8 @@ impl Recording {
                 words.put(step);
                 if let Some(text) = words.answers.pop_front() {
                     let id = StepId::random();
-                    let reply = json!({"id": id, "output": text, "createdAt": "2026-01-01T00:00:00Z", "type": "user_message"});
+                    let reply =
+                        json!({"id": id, "output": text, "createdAt": "2026-01-01T00:00:00Z", "type": "user_message"});
                     let mut step = Step::new(id, "test".into(), StepKind::UserMessage, "User");
                     step.output = text;
                     words.put(step);

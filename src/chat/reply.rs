@@ -86,6 +86,10 @@ impl Reply {
             let id = self.step.id.clone();
             return self.chat.tell(Command::Token(Token { id, token, is_sequence, is_input: false })).await;
         }
+        // The time of the first token, and not of the last: it stands where it began, also when it is read again.
+        let now = self.chat.clock().now();
+        self.step.created_at = Some(now);
+        self.step.start = Some(now);
         self.chat.tell(Command::StreamStart(self.step.clone())).await?;
         self.begun = true;
         Ok(())
@@ -97,12 +101,9 @@ impl Reply {
     /// # Errors
     /// When the conversation is over.
     pub async fn finish(mut self) -> Result<(), ChatError> {
-        let now = self.chat.clock().now();
         let mut step = self.step.clone();
         step.streaming = false;
-        step.created_at = Some(now);
-        step.start = Some(now);
-        step.end = Some(now);
+        step.end = Some(self.chat.clock().now());
         if self.begun {
             self.chat.tell(Command::Finish(step)).await?;
         }

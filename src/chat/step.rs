@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Chat, ChatError, Command};
-use crate::hook::HookError;
+use crate::error::HookError;
 use crate::id::StepId;
 use crate::protocol::{ShowInput, Step, StepKind, Token};
 

@@ -35,6 +35,8 @@ pub(super) fn read(variable: impl Fn(&'static str) -> Option<String>) -> Result<
         root_path,
         database_url: text("DATABASE_URL"),
         app_dir: text("CHAINLIT_APP_ROOT").map(PathBuf::from),
+        // Whatever it says, it is set.
+        require_login: text("CHAINLIT_CUSTOM_AUTH").map(|_| true),
         auth_secret: text("REJOINDER_AUTH_SECRET").or_else(|| text("CHAINLIT_AUTH_SECRET")).map(Secret::from),
         cookie_name: text("CHAINLIT_AUTH_COOKIE_NAME"),
         cookie_path: text("CHAINLIT_AUTH_COOKIE_PATH"),
@@ -63,6 +65,7 @@ mod tests {
             ("CHAINLIT_PARENT_ROOT_PATH", "/a"),
             ("CHAINLIT_ROOT_PATH", "/b"),
             ("DATABASE_URL", "postgres://db"),
+            ("CHAINLIT_CUSTOM_AUTH", "1"),
             ("CHAINLIT_AUTH_SECRET", "s"),
             ("CHAINLIT_COOKIE_SAMESITE", "none"),
             ("CHAINLIT_AUTH_COOKIE_NAME", "token"),
@@ -71,6 +74,7 @@ mod tests {
         assert_eq!((flags.host.as_deref(), flags.port), (Some("0.0.0.0"), Some(8080)));
         assert_eq!(flags.root_path.unwrap().as_str(), "/a/b");
         assert_eq!(flags.database_url.as_deref(), Some("postgres://db"));
+        assert_eq!(flags.require_login, Some(true));
         assert_eq!(flags.auth_secret.unwrap().expose(), "s");
         assert_eq!(flags.cookie_same_site, Some(SameSite::None));
         assert_eq!(flags.cookie_name.as_deref(), Some("token"));

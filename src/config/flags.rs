@@ -46,6 +46,18 @@ pub struct Flags {
     #[serde(skip)]
     pub config: Option<PathBuf>,
 
+    /// Let nobody in without a login though the app has none: tokens are signed elsewhere [default: false]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        default_missing_value = "true",
+        env = "REJOINDER_REQUIRE_LOGIN",
+        hide_env_values = true,
+        help_heading = "Logins"
+    )]
+    pub require_login: Option<bool>,
+
     /// Signs logins. Not a flag: other processes can read a command line.
     #[arg(skip)]
     pub auth_secret: Option<Secret>,
@@ -164,6 +176,7 @@ impl Flags {
             app_dir: self.app_dir.or(other.app_dir),
             frontend: self.frontend.or(other.frontend),
             config: self.config.or(other.config),
+            require_login: self.require_login.or(other.require_login),
             auth_secret: self.auth_secret.or(other.auth_secret),
             cookie_name: self.cookie_name.or(other.cookie_name),
             cookie_path: self.cookie_path.or(other.cookie_path),
@@ -193,6 +206,7 @@ impl Flags {
         put(self.database_url.map(Some), &mut config.database_url);
         put(self.app_dir, &mut config.app_dir);
         put(self.frontend.map(Some), &mut config.frontend);
+        put(self.require_login, &mut config.require_login);
         put(self.auth_secret.map(Some), &mut config.auth_secret);
         put(self.cookie_name, &mut config.cookie.name);
         put(self.cookie_path, &mut config.cookie.path);

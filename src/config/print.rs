@@ -16,6 +16,7 @@ struct Printed<'a> {
     app_dir: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     frontend: Option<String>,
+    require_login: bool,
     auth_secret: &'static str,
     cookie_name: &'a str,
     cookie_path: &'a str,
@@ -68,6 +69,7 @@ pub(super) fn print(config: &Config) -> String {
         database_url: hide_password(&config.database_url()),
         app_dir: config.app_dir.display().to_string(),
         frontend: config.frontend.as_ref().map(|dir| dir.display().to_string()),
+        require_login: config.require_login,
         auth_secret: if config.auth_secret.is_some() { "(set, not shown)" } else { "(not set)" },
         cookie_name: &config.cookie.name,
         cookie_path: &config.cookie.path,

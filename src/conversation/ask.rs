@@ -51,8 +51,9 @@ impl Conversation {
         self.asks.insert(id, OpenAsk { ask, speaker, deadline: Instant::now() + timeout, answer });
     }
 
-    /// A page answered. The first answer counts; a late, doubled or ill-shaped one is ignored.
-    pub(super) fn answer(&mut self, tab: TabId, ask: &StepId, value: Value) {
+    /// A page answered. The first answer counts; a late, doubled or ill-shaped one is ignored. `echo`: a thread without
+    /// it was under way to the page.
+    pub(super) fn answer(&mut self, tab: TabId, ask: &StepId, value: Value, echo: bool) {
         let Some(member) = self.members.get(&tab).cloned() else { return };
         if !self.asks.contains_key(ask) {
             info!(thread = %self.thread, "late answer ignored");
@@ -81,12 +82,14 @@ impl Conversation {
             records.extend(pending);
             shows.push((Audience::All, marker));
         }
+        shows.extend(self.late_marker(tab, &step.output));
         let said = Fact::Message { step: step.clone(), interrupted: false };
         records.push(Record::derived(&self.thread, None, 0, Source::User, self.clock.now(), said));
         let ended = Fact::AskEnded { ask: ask.clone(), outcome: Outcome::Answered(value.clone()) };
         records.push(self.record(speaker.run.clone(), Source::User, ended));
         shows.push((Audience::All, ServerEvent::ClearAsk));
-        shows.push((Audience::WrittenAt(tab), ServerEvent::NewMessage(Arc::new(step))));
+        let audience = if echo { Audience::All } else { Audience::WrittenAt(tab) };
+        shows.push((audience, ServerEvent::NewMessage(Arc::new(step))));
         if speaker.attempt.is_some() || self.is_working() {
             shows.push((Audience::All, ServerEvent::TaskStart));
         }
@@ -142,8 +145,12 @@ impl Conversation {
         records: &mut Vec<Record>,
         shows: &mut Vec<(Audience, ServerEvent)>,
     ) {
-        let asked: Vec<StepId> =
-            self.asks.iter().filter(|(_, ask)| ask.speaker.run.as_ref() == Some(run)).map(|(id, _)| id.clone()).collect();
+        let asked: Vec<StepId> = self
+            .asks
+            .iter()
+            .filter(|(_, ask)| ask.speaker.run.as_ref() == Some(run))
+            .map(|(id, _)| id.clone())
+            .collect();
         for ask in asked {
             self.asks.shift_remove(&ask);
             let fact = Fact::AskEnded { ask, outcome: Outcome::Cancelled };

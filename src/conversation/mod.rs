@@ -141,7 +141,7 @@ pub(crate) enum Input {
     /// Somebody pressed stop.
     Stop(TabId),
     /// Somebody answered a question.
-    Answer { tab: TabId, ask: StepId, value: Value },
+    Answer { tab: TabId, ask: StepId, value: Value, echo: bool },
     /// Call a hook for a tab.
     Call(TabId, SessionHook),
     /// A tab leaves.
@@ -254,13 +254,8 @@ impl Conversations {
             holders: AtomicUsize::new(1),
             owner: owner.as_ref().map(|owner| owner.identifier.clone()),
         });
-        let state = state::Conversation::new(
-            thread.clone(),
-            owner,
-            saved,
-            shared.settings.clone(),
-            shared.clock.clone(),
-        );
+        let state =
+            state::Conversation::new(thread.clone(), owner, saved, shared.settings.clone(), shared.clock.clone());
         let task = task::Task {
             state,
             feed: feed::Feed::default(),

@@ -115,6 +115,7 @@ impl Conversation {
             done,
         });
         let marker = ServerEvent::FirstInteraction { interaction: "resume".into(), thread_id: self.thread.clone() };
+        self.marked.insert(tab);
         let shows = vec![(Audience::Only(tab), marker), (Audience::Only(tab), ServerEvent::TaskStart)];
         self.items.push(Item::show(shows));
         if self.settings.resumes {

@@ -2,7 +2,7 @@
 //!
 //! Nothing here waits and nothing here does I/O. The task (task.rs) carries out what is left in `items` and `jobs`.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -33,6 +33,8 @@ pub(super) struct Conversation {
     pub(super) members: IndexMap<TabId, Member>,
     /// Which members are shown the feed: all but those whose thread was not shown yet.
     pub(super) listening: HashMap<TabId, Listening>,
+    /// The tabs that were given an interaction marker.
+    pub(super) marked: HashSet<TabId>,
     pub(super) runs: IndexMap<StepId, Run>,
     pub(super) asks: IndexMap<StepId, OpenAsk>,
     pub(super) context: Context,
@@ -128,6 +130,7 @@ impl Conversation {
             clock,
             stage: if saved { Stage::Saved } else { Stage::Unsaved(Vec::new()) },
             members: IndexMap::new(),
+            marked: HashSet::new(),
             listening: HashMap::new(),
             runs: IndexMap::new(),
             asks: IndexMap::new(),
@@ -150,12 +153,7 @@ impl Conversation {
 
     /// Stores facts, then shows events, as output of `speaker`. Before the first interaction nothing is stored; what an
     /// attempt to restore says is kept aside until it succeeds.
-    pub(super) fn tell(
-        &mut self,
-        speaker: &Speaker,
-        facts: Vec<(Source, Fact)>,
-        shows: Vec<(Audience, ServerEvent)>,
-    ) {
+    pub(super) fn tell(&mut self, speaker: &Speaker, facts: Vec<(Source, Fact)>, shows: Vec<(Audience, ServerEvent)>) {
         let records: Vec<Record> =
             facts.into_iter().map(|(source, fact)| self.record(speaker.run.clone(), source, fact)).collect();
         self.commit(records, shows, Then::Nothing);
@@ -205,9 +203,9 @@ impl Conversation {
 
     pub(super) fn remember_unstored(&mut self, shows: &[(Audience, ServerEvent)]) {
         self.appends += 1;
-        let steps = shows.iter().filter(|(audience, event)| {
-            !matches!(audience, Audience::Only(_)) && super::restore::is_content(event)
-        });
+        let steps = shows
+            .iter()
+            .filter(|(audience, event)| !matches!(audience, Audience::Only(_)) && super::restore::is_content(event));
         self.unstored.extend(steps.map(|(_, event)| (self.appends, event.clone())));
     }
 
@@ -250,7 +248,6 @@ impl Conversation {
     pub(super) fn is_working(&self) -> bool {
         !self.runs.is_empty() && self.asks.is_empty()
     }
-
 }
 
 impl Audience {

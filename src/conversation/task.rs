@@ -83,11 +83,12 @@ impl Task {
             Input::Message { tab, message, held } => self.state.message(tab, message, held),
             Input::Complain { tab, text } => self.state.complain(tab, text),
             Input::Stop(tab) => self.state.stop(tab),
-            Input::Answer { tab, ask, value } => self.state.answer(tab, &ask, value),
+            Input::Answer { tab, ask, value, echo } => self.state.answer(tab, &ask, value, echo),
             Input::Call(tab, hook) => self.state.jobs.push(Job::Session(tab, hook)),
             Input::Leave(tab) => {
                 self.state.abandon(tab);
                 self.state.members.shift_remove(&tab);
+                self.state.marked.remove(&tab);
                 self.state.listening.remove(&tab);
             }
             Input::Deleted => self.state.deleted(),
@@ -138,14 +139,22 @@ impl Task {
     /// The store has spoken of one append.
     fn stored(&mut self, then: Then, verdict: Verdict) {
         let problem = match verdict {
+            Ok(Ok(outcomes)) if outcomes.contains(&Stored::Skipped) => {
+                if let Then::Start(run) = then {
+                    self.state.known_before(&run);
+                }
+                return;
+            }
             Ok(Ok(outcomes)) => problem(&outcomes),
-            Ok(Err(Refused::NotYours)) => {
+            Ok(Err(refused @ (Refused::NotYours | Refused::Deleted))) => {
                 if let Then::Open(run, append) = then {
                     return self.move_to_fresh_thread(run, *append);
                 }
-                Some("This conversation is not yours.")
+                Some(match refused {
+                    Refused::NotYours | Refused::NoThread => "This conversation is not yours.",
+                    Refused::Deleted => "This conversation was deleted.",
+                })
             }
-            Ok(Err(Refused::Deleted)) => Some("This conversation was deleted."),
             Ok(Err(Refused::NoThread)) => Some("This conversation does not exist any more."),
             Err(failure) => {
                 error!(thread = %self.state.thread, %failure, "what was said could not be stored");
@@ -170,10 +179,11 @@ impl Task {
         self.state.items.push(Item::show(vec![(Audience::All, ServerEvent::Toast(toast))]));
     }
 
-    /// Between CONNECT and the first interaction somebody else made a thread with this id: go on under a fresh one.
+    /// Between CONNECT and the first interaction somebody else made a thread with this id, or one with this id was
+    /// deleted long ago: go on under a fresh one.
     fn move_to_fresh_thread(&mut self, run: StepId, mut append: crate::store::Append) {
         let fresh = ThreadId::random();
-        info!(from = %self.state.thread, to = %fresh, "thread belongs to somebody else, going on under a fresh id");
+        info!(from = %self.state.thread, to = %fresh, "thread id is taken, going on under a fresh one");
         append.thread = fresh.clone();
         self.home.also_known_as(fresh.clone(), &self.handle);
         self.keys.push(fresh.clone());
@@ -289,9 +299,9 @@ impl Task {
 /// What a person must know of the outcomes of an append.
 fn problem(outcomes: &[Stored]) -> Option<&'static str> {
     outcomes.iter().find_map(|outcome| match outcome {
-        Stored::Appended(_) | Stored::Duplicate(_) | Stored::Quarantined | Stored::AlreadySettled => None,
-        // The message was there before: its run was started then.
-        Stored::Skipped => Some("This message was received before."),
+        Stored::Appended(_) | Stored::Duplicate(_) | Stored::Quarantined | Stored::AlreadySettled | Stored::Skipped => {
+            None
+        }
         Stored::ForeignId => Some("This message has an id that is in use elsewhere."),
         Stored::Conflict | Stored::Rejected(_) => Some("This could not be saved."),
     })

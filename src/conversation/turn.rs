@@ -20,6 +20,9 @@ use crate::record::{EndReason, Fact, Record, Source, ThreadStart};
 /// How long a run that was told to stop has until it is settled over its head (records.md 3.4).
 const STOP_GRACE: Duration = Duration::from_secs(10);
 
+/// The longest name that a thread gets from its first interaction, in characters.
+const LONGEST_NAME: usize = 255;
+
 /// What the notice of a stop says; frontends know it (chat-wire 5.2).
 const STOPPED: &str = "Task manually stopped.";
 
@@ -59,6 +62,7 @@ impl Conversation {
             records.push(self.record(Some(run.id.clone()), Source::App, fact));
         }
         shows.extend(first.map(|(_, marker)| (Audience::All, marker)));
+        shows.extend(self.late_marker(tab, &message.output));
         if let Some(run) = &run {
             shows.push((Audience::All, ServerEvent::NewMessage(Arc::new(run.clone()))));
         }
@@ -72,16 +76,19 @@ impl Conversation {
         };
         if let Some(step) = run {
             let input = message.output.clone();
-            self.runs.insert(step.id.clone(), Run {
-                tab,
-                about: member.about,
-                values: member.values,
-                step,
-                input,
-                work: Work::Answer(message),
-                cancel: CancellationToken::new(),
-                phase: Phase::Waiting,
-            });
+            self.runs.insert(
+                step.id.clone(),
+                Run {
+                    tab,
+                    about: member.about,
+                    values: member.values,
+                    step,
+                    input,
+                    work: Work::Answer(message),
+                    cancel: CancellationToken::new(),
+                    phase: Phase::Waiting,
+                },
+            );
         }
         let place = self.appends;
         self.items.push(Item { shows, append: Some(append), then, joins: None, place });
@@ -124,8 +131,8 @@ impl Conversation {
         let Stage::Unsaved(pending) = &mut self.stage else { return None };
         let pending = std::mem::take(pending);
         self.stage = Stage::Saved;
-        // A page takes an empty interaction for none (chat-wire 2.5).
-        let interaction = if text.trim().is_empty() { "file" } else { text }.to_owned();
+        self.marked.extend(self.members.keys());
+        let interaction = interaction(text);
         let about = &member.about;
         let profile = about.chat_profile.clone();
         let mut metadata = Map::new();
@@ -136,7 +143,7 @@ impl Conversation {
         }
         metadata.extend(member.values.take_changes());
         let start = ThreadStart {
-            name: Some(interaction.clone()),
+            name: Some(interaction.chars().take(LONGEST_NAME).collect()),
             user_id: self.owner.as_ref().and_then(|owner| owner.id.clone()),
             user_identifier: self.owner.as_ref().map(|owner| owner.identifier.clone()),
             tags: profile.filter(|_| self.settings.auto_tag_thread).into_iter().collect(),
@@ -147,6 +154,14 @@ impl Conversation {
         let marker = ServerEvent::FirstInteraction { interaction, thread_id: self.thread.clone() };
         self.jobs.push(Job::ThreadBegan);
         Some((records, marker))
+    }
+
+    /// The marker of a tab that came to a stored thread without resuming it: it has its first interaction all the same.
+    pub(super) fn late_marker(&mut self, tab: TabId, text: &str) -> Option<(Audience, ServerEvent)> {
+        let marks = matches!(self.stage, Stage::Saved) && self.marked.insert(tab);
+        let thread_id = self.thread.clone();
+        marks
+            .then(|| (Audience::Only(tab), ServerEvent::FirstInteraction { interaction: interaction(text), thread_id }))
     }
 
     fn remember_missed(&mut self, shows: &[(Audience, ServerEvent)]) {
@@ -164,21 +179,25 @@ impl Conversation {
         let Some(member) = self.members.get(&tab).filter(|_| self.settings.greets).cloned() else { return };
         let step = self.run_step("on_chat_start", None);
         let id = step.id.clone();
-        let started = self.record(Some(id.clone()), Source::App, Fact::RunStarted { step: step.clone(), trigger: None });
+        let started =
+            self.record(Some(id.clone()), Source::App, Fact::RunStarted { step: step.clone(), trigger: None });
         let shows = vec![
             (Audience::All, ServerEvent::TaskStart),
             (Audience::All, ServerEvent::NewMessage(Arc::new(step.clone()))),
         ];
-        self.runs.insert(id.clone(), Run {
-            tab,
-            about: member.about,
-            values: member.values,
-            step,
-            input: "{}".into(),
-            work: Work::Greet,
-            cancel: CancellationToken::new(),
-            phase: Phase::Working,
-        });
+        self.runs.insert(
+            id.clone(),
+            Run {
+                tab,
+                about: member.about,
+                values: member.values,
+                step,
+                input: "{}".into(),
+                work: Work::Greet,
+                cancel: CancellationToken::new(),
+                phase: Phase::Working,
+            },
+        );
         self.commit(vec![started], shows, Then::Nothing);
         self.jobs.push(Job::Run(id));
     }
@@ -194,6 +213,15 @@ impl Conversation {
             Phase::Stopping(_) => self.end_run(run, Ended::Stopped(EndReason::UserStop)),
             Phase::Working => {}
         }
+    }
+
+    /// The message of a run was stored by a former process, which started its run: this one was never needed.
+    pub(super) fn known_before(&mut self, run: &StepId) {
+        let Some(found) = self.runs.shift_remove(run) else { return };
+        info!(thread = %self.thread, "message came again after a restart, counted once");
+        let mut shows = vec![(Audience::All, ServerEvent::DeleteMessage(Arc::new(found.step)))];
+        self.indicator(&mut shows);
+        self.items.push(Item::show(shows));
     }
 
     /// The message of a run could not be stored. Nothing is computed for a question that history does not know.
@@ -320,4 +348,9 @@ pub(super) enum Ended {
     Stopped(EndReason),
     /// With what a person is told.
     Failed(String),
+}
+
+/// What a page is told that somebody did first. It takes an empty text for nothing (chat-wire 2.5).
+fn interaction(text: &str) -> String {
+    if text.trim().is_empty() { "file" } else { text }.to_owned()
 }

@@ -147,12 +147,7 @@ impl Conversation {
     }
 
     /// A streaming message or an open step will not be completed: it stays as it is.
-    pub(super) fn cut_off(
-        &mut self,
-        id: &StepId,
-        records: &mut Vec<Record>,
-        shows: &mut Vec<(Audience, ServerEvent)>,
-    ) {
+    pub(super) fn cut_off(&mut self, id: &StepId, records: &mut Vec<Record>, shows: &mut Vec<(Audience, ServerEvent)>) {
         let Some(Growing { mut step, run, streams, .. }) = self.growing.shift_remove(id) else { return };
         let now = self.clock.now();
         step.streaming = false;

@@ -4,14 +4,13 @@
 //! something that its event does not have does not compile.
 
 mod argument;
-mod error;
 mod event;
 mod function;
 mod runtime;
 mod state;
 
+pub use crate::error::{HookError, Result};
 pub use argument::{FromHook, Need, UserSession, UserState};
-pub use error::{HookError, Result};
 pub use event::{
     AppEvent, ChatEvent, HeaderLogin, HeaderLoginEvent, InChat, MessageEvent, PasswordLogin, PasswordLoginEvent,
     ResumeEvent, ResumedThread, UserMessage,

@@ -34,11 +34,8 @@ impl HookRuntime {
     /// # Errors
     /// When the system gives no threads.
     pub fn start() -> std::io::Result<Self> {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(THREADS)
-            .thread_name("rejoinder-hook")
-            .enable_all()
-            .build()?;
+        let runtime =
+            Builder::new_multi_thread().worker_threads(THREADS).thread_name("rejoinder-hook").enable_all().build()?;
         let handle = runtime.handle().clone();
         Ok(Self { handle, tracker: TaskTracker::new(), _owned: Some(Arc::new(Owned(Some(runtime)))) })
     }

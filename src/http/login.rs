@@ -114,7 +114,9 @@ async fn form(http: &Shared, mut request: Request) -> Result<PasswordLogin, ApiE
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
         form = axum::Form::<Form>::from_request(request, http).await.map_err(|_| unreadable())?.0;
     }
-    let username = form.username.ok_or_else(|| ApiError::missing(&["body", "username"]))?;
-    let password = form.password.ok_or_else(|| ApiError::missing(&["body", "password"]))?;
+    // As the page's own server has it, a field that is left empty is a field that is missing.
+    let given = |field: Option<String>| field.filter(|text| !text.is_empty());
+    let username = given(form.username).ok_or_else(|| ApiError::missing(&["body", "username"]))?;
+    let password = given(form.password).ok_or_else(|| ApiError::missing(&["body", "password"]))?;
     Ok(PasswordLogin { username, password })
 }

@@ -38,9 +38,10 @@ pub(super) async fn get(
 ) -> Result<Response, ApiError> {
     let language = query.language()?;
     let config = &http.config;
+    let features = offered(&config.features);
     let settings = Settings {
         ui: &config.ui,
-        features: &config.features,
+        features: &features,
         user_env: config.user_env.as_deref(),
         mask_user_env: config.mask_user_env,
         data_persistence: true,
@@ -53,6 +54,17 @@ pub(super) async fn get(
         debug_url: None,
     };
     Ok(Json(settings).into_response())
+}
+
+/// The features that the page may offer: what is not built is switched off, whatever the file says, so that nobody is
+/// shown a button that does nothing.
+fn offered(features: &Features) -> Features {
+    let mut features = features.clone();
+    features.edit_message = false;
+    if let Some(upload) = &mut features.spontaneous_file_upload {
+        upload.enabled = Some(false);
+    }
+    features
 }
 
 /// The app's readme in the page's language, or the one without a language.

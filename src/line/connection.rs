@@ -226,9 +226,9 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        if let Some(registry) = self.registry.upgrade()
-            && let Some(sid) = self.sid.get()
-        {
+        let Some(registry) = self.registry.upgrade() else { return };
+        registry.all.remove(&self.number);
+        if let Some(sid) = self.sid.get() {
             registry.by_sid.remove(sid);
         }
     }
@@ -238,6 +238,7 @@ impl Drop for Connection {
 #[derive(Debug, Default)]
 pub struct Connections {
     last: AtomicU64,
+    all: DashMap<u64, Weak<Connection>>,
     by_sid: DashMap<Box<str>, Weak<Connection>>,
 }
 
@@ -245,7 +246,7 @@ impl Connections {
     /// A transport is opened: gives it the next number.
     #[must_use]
     pub fn open(self: &Arc<Self>) -> Arc<Connection> {
-        Arc::new(Connection {
+        let connection = Arc::new(Connection {
             number: self.last.fetch_add(1, Ordering::AcqRel) + 1,
             registry: Arc::downgrade(self),
             sid: OnceLock::new(),
@@ -259,7 +260,21 @@ impl Connections {
             left: AtomicBool::new(false),
             state: Mutex::default(),
             changed: Notify::new(),
-        })
+        });
+        self.all.insert(connection.number, Arc::downgrade(&connection));
+        connection
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn live(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Breaks every websocket, in both directions.
+    pub fn cut_all(&self) {
+        let all: Vec<_> = self.all.iter().filter_map(|entry| entry.value().upgrade()).collect();
+        all.iter().for_each(|connection| _ = connection.cut());
     }
 
     /// The connection with this Engine.IO id, if it began with polling and lives.

@@ -9,7 +9,7 @@ use crate::id::{SessionId, ThreadId};
 /// What a page says when it connects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Handshake {
-    /// `webapp`, `copilot` or what an application passes.
+    /// `webapp` (also when nothing is said), `copilot` or what an application passes.
     pub client_type: String,
     /// The tab.
     pub session: SessionId,
@@ -61,7 +61,6 @@ impl Handshake {
             return Err(HandshakeError::Missing);
         }
         let raw: Raw = serde_json::from_value(auth).map_err(|_| HandshakeError::Malformed)?;
-        let client_type = raw.client_type.filter(|kind| !kind.is_empty()).ok_or(HandshakeError::Malformed)?;
         let session = raw.session_id.filter(|id| !id.is_empty() && id.len() <= LONGEST_ID);
         let session = session.ok_or(HandshakeError::NoSession)?;
         let user_env = match raw.user_env.as_deref() {
@@ -70,7 +69,7 @@ impl Handshake {
         };
         let decode = |text: String| percent_decode_str(&text).decode_utf8_lossy().into_owned();
         Ok(Self {
-            client_type,
+            client_type: raw.client_type.filter(|kind| !kind.is_empty()).unwrap_or_else(|| "webapp".to_owned()),
             session: session.as_str().into(),
             thread: raw.thread_id.as_ref().and_then(thread),
             user_env,
@@ -110,7 +109,8 @@ mod tests {
     #[test]
     fn null_and_absent_are_empty() {
         let bare = Handshake::parse(json!({"clientType": "webapp", "sessionId": "S"})).unwrap();
-        let nulls = json!({"clientType": "webapp", "sessionId": "S", "threadId": null, "userEnv": null, "chatProfile": null});
+        let nulls =
+            json!({"clientType": "webapp", "sessionId": "S", "threadId": null, "userEnv": null, "chatProfile": null});
         assert_eq!(bare, Handshake::parse(nulls).unwrap());
     }
 
@@ -121,8 +121,7 @@ mod tests {
             (json!({}), HandshakeError::Missing),
             (json!([1]), HandshakeError::Missing),
             (json!({"sessionId": 7}), HandshakeError::Malformed),
-            (json!({"sessionId": "S"}), HandshakeError::Malformed),
-            (json!({"clientType": "webapp", "sessionId": ""}), HandshakeError::NoSession),
+            (json!({"sessionId": ""}), HandshakeError::NoSession),
             (json!({"clientType": "webapp"}), HandshakeError::NoSession),
             (json!({"clientType": "webapp", "sessionId": "S", "userEnv": "no"}), HandshakeError::UserEnv),
             (json!({"clientType": "webapp", "sessionId": "S", "userEnv": "[]"}), HandshakeError::UserEnv),

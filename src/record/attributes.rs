@@ -205,3 +205,95 @@ fn field<T: DeserializeOwned>(attributes: &Value, key: &str) -> Result<T, BadRec
 fn optional<T: DeserializeOwned>(attributes: &Value, key: &str) -> Result<Option<T>, BadRecord> {
     attributes.get(key).map_or(Ok(None), from_value)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::protocol::{ElementKind, Timestamp};
+    use crate::record::{ThreadStart, ThreadUpdate};
+
+    fn step(kind: StepKind) -> Step {
+        let time = |micros: i64| Some(Timestamp::from_micros(1_796_000_000_000_000 + micros));
+        let mut step = Step::new("S".into(), "T".into(), kind, "name");
+        (step.created_at, step.start, step.end) = (time(0), time(1), time(2));
+        (step.input, step.output) = ("in".into(), "out".into());
+        step
+    }
+
+    fn facts() -> Vec<Fact> {
+        let tool = step(StepKind::Tool);
+        let said = step(StepKind::AssistantMessage);
+        let run = step(StepKind::Run);
+        let failed = Step { is_error: true, ..tool.clone() };
+        let vote = Feedback {
+            id: Some("V".into()),
+            for_id: "S".into(),
+            thread_id: None,
+            value: 1,
+            comment: Some("ok".into()),
+        };
+        let settings = Map::from_iter([("temperature".to_owned(), json!(0.5))]);
+        vec![
+            Fact::ThreadStarted(ThreadStart { name: Some("hello".into()), ..ThreadStart::default() }),
+            Fact::ThreadUpdated(ThreadUpdate { metadata: settings.clone(), ..ThreadUpdate::default() }),
+            Fact::Message { step: step(StepKind::UserMessage), interrupted: false },
+            Fact::Message { step: said.clone(), interrupted: true },
+            Fact::MessageUpdated(said.clone()),
+            Fact::StepDeleted("S".into()),
+            Fact::StepStarted(tool.clone()),
+            Fact::StepStarted(step(StepKind::Llm)),
+            Fact::StepUpdated(step(StepKind::Llm)),
+            Fact::StepEnded(tool),
+            Fact::StepEnded(failed),
+            Fact::StepEnded(step(StepKind::Llm)),
+            Fact::RunStarted { step: run.clone(), trigger: Some("M".into()) },
+            Fact::RunEnded { step: run.clone(), reason: EndReason::UserStop },
+            Fact::RunFailed { step: run, message: "sorry".into() },
+            Fact::RunLost { run: "S".into(), lost_at: Timestamp::from_micros(1_796_000_000_000_000) },
+            Fact::Asked {
+                step: said,
+                spec: json!({ "type": "text", "timeout": 60 }),
+                timeout_at: Timestamp::from_micros(1_796_000_060_000_000),
+            },
+            Fact::AskEnded { ask: "S".into(), outcome: Outcome::Answered(json!({ "output": "yes" })) },
+            Fact::AskEnded { ask: "S".into(), outcome: Outcome::Cancelled },
+            Fact::Element(Element::new("E".into(), ElementKind::Image, "cat.png")),
+            Fact::ElementRemoved("E".into()),
+            Fact::FeedbackSet(vote),
+            Fact::FeedbackRemoved("V".into()),
+            Fact::SettingsUpdated(settings),
+        ]
+    }
+
+    /// The stored form of every record type. Readers of old records need it as it is.
+    #[test]
+    fn every_record_type_as_json() {
+        let all: Vec<Value> = facts()
+            .iter()
+            .map(|fact| json!({ "type": fact.record_type(), "entity": fact.entity(), "attributes": fact.attributes() }))
+            .collect();
+        insta::assert_json_snapshot!(all);
+    }
+
+    #[test]
+    fn every_record_type_reads_back() {
+        for fact in facts() {
+            let read = Fact::from_parts(fact.record_type(), &fact.attributes()).unwrap();
+            assert_eq!(read.attributes(), fact.attributes());
+            assert_eq!(read.record_type(), fact.record_type());
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        for fact in facts() {
+            let kind = fact.record_type();
+            let erased = Fact::from_parts(kind, &json!({}));
+            assert!(erased.is_err() || matches!(kind, "thread_start" | "thread_update"), "{kind}");
+            assert_eq!(Fact::from_parts(kind, &json!([1])), Err(BadRecord::Shape), "{kind}");
+        }
+        assert_eq!(Fact::from_parts("of tomorrow", &json!({})), Err(BadRecord::UnknownType));
+    }
+}

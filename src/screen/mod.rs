@@ -12,6 +12,7 @@ pub use fold::grow;
 pub use page::Page;
 pub use thread::{UnprovenThread, fold_onto};
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ use crate::protocol::{Action, Ask, AskSpec, Element, ServerEvent, Step};
 /// The number of an event within its session.
 pub type Number = u64;
 
-/// What the unproven events of one session add up to. Empty, and without memory of its own, when all is proven.
+/// What the unproven events of one session add up to. When all is proven, it holds the ids of the page's steps alone.
 #[derive(Debug, Default)]
 pub struct Screen {
     /// The thread that replaces the page, with what was said since folded onto it.
@@ -33,6 +34,11 @@ pub struct Screen {
     missing: Option<(Number, String)>,
     /// The last interaction marker.
     marker: Option<(Number, ServerEvent)>,
+    /// That marker announced a thread which is not proven. The two go together: whoever gets the thread gets the marker
+    /// before it, though it had that one alone already (promise 2).
+    restoring: bool,
+    /// Every step of the page with its parent: what an update, a child or a deletion meets.
+    tree: HashMap<StepId, Option<StepId>>,
     /// Steps that are unproven or still growing, in order of creation.
     steps: IndexMap<StepId, Shown>,
     elements: IndexMap<ElementId, (Number, Option<Arc<Element>>)>,
@@ -82,15 +88,25 @@ impl Screen {
                 }
             }
             ServerEvent::DeleteMessage(step) => self.delete(number, &step.id),
-            ServerEvent::FirstInteraction { .. } => self.marker = Some((number, event.clone())),
+            ServerEvent::FirstInteraction { interaction, .. } => {
+                self.restoring = interaction == "resume";
+                self.marker = Some((number, event.clone()));
+            }
             ServerEvent::ResumeThread(thread) => {
                 self.steps.clear();
+                self.tree.clear();
+                for step in &thread.steps {
+                    self.wrote(step);
+                }
                 self.elements.clear();
                 self.missing = None;
                 self.thread = Some(UnprovenThread::new(number, thread));
                 // A step that is still growing must keep its text for later, when the thread is proven.
                 for step in thread.steps.iter().filter(|step| step.streaming) {
-                    self.steps.insert(step.id.clone(), Shown { last: number, step: Some(step.clone()), created: None, again: false });
+                    self.steps.insert(
+                        step.id.clone(),
+                        Shown { last: number, step: Some(step.clone()), created: None, again: false },
+                    );
                 }
             }
             ServerEvent::ResumeThreadError(text) => self.missing = Some((number, text.clone())),
@@ -133,15 +149,24 @@ impl Screen {
         }
     }
 
+    /// The page shows this step without being told.
+    pub fn wrote(&mut self, step: &Step) {
+        let placed = step.parent_id.as_ref().is_none_or(|parent| self.tree.contains_key(parent));
+        if placed {
+            self.tree.entry(step.id.clone()).or_insert_with(|| step.parent_id.clone());
+        }
+    }
+
     /// Everything up to `number` reached the page: it need not be said again.
     pub fn proven(&mut self, number: Number) {
         if self.thread.as_ref().is_some_and(|thread| thread.number() <= number) {
             self.thread = None;
+            self.restoring = false;
         }
         if self.missing.as_ref().is_some_and(|(last, _)| *last <= number) {
             self.missing = None;
         }
-        if self.marker.as_ref().is_some_and(|(last, _)| *last <= number) {
+        if !self.restoring && self.marker.as_ref().is_some_and(|(last, _)| *last <= number) {
             self.marker = None;
         }
         for shown in self.steps.values_mut().filter(|shown| shown.created.is_some_and(|created| created <= number)) {
@@ -216,33 +241,27 @@ impl Screen {
     }
 
     fn put(&mut self, number: Number, step: &Step, creates: bool) {
+        let known = self.tree.contains_key(&step.id);
+        let orphan = step.parent_id.as_ref().is_some_and(|parent| !self.tree.contains_key(parent));
+        if !known && (!creates || orphan) {
+            // The page ignores the one and drops the other (chat-wire 9.3).
+            return;
+        }
         if let Some(thread) = &mut self.thread {
             thread.put(step, creates);
         }
-        let Some(shown) = self.steps.get_mut(&step.id) else {
-            let created = creates.then_some(number);
-            let shown = Shown { last: number, step: Some(step.clone()), created, again: false };
-            self.steps.insert(step.id.clone(), shown);
-            return;
-        };
-        let known = shown.step.take();
-        if known.is_none() && !creates {
-            return;
-        }
-        let again = known.is_none();
         let mut step = step.clone();
         // The page never moves a step: its first parent stays.
-        if let Some(known) = known {
-            step.parent_id = known.parent_id;
-        }
+        step.parent_id = self.tree.entry(step.id.clone()).or_insert(step.parent_id).clone();
         let id = step.id.clone();
-        let created = if again { Some(number) } else { shown.created };
-        let shown = Shown { last: number, step: Some(step), created, again: shown.again || again };
-        if again {
+        let before = self.steps.get(&id).map(Shown::birth);
+        if !known {
             // It stands at the end now, not where it was before it was deleted.
             self.steps.shift_remove(&id);
         }
-        self.steps.insert(id, shown);
+        let created = if known { before.and_then(|(created, _)| created) } else { Some(number) };
+        let again = before.is_some_and(|(_, again)| again || !known);
+        self.steps.insert(id, Shown { last: number, step: Some(step), created, again });
     }
 
     fn delete(&mut self, number: Number, id: &StepId) {
@@ -252,15 +271,21 @@ impl Screen {
         let mut gone = vec![id.clone()];
         let mut next = 0;
         while let Some(parent) = gone.get(next).cloned() {
-            let below = self.steps.iter().filter(|(_, shown)| {
-                shown.step.as_ref().is_some_and(|step| step.parent_id.as_ref() == Some(&parent))
-            });
+            let below = self.tree.iter().filter(|(_, known)| known.as_ref() == Some(&parent));
             gone.extend(below.map(|(id, _)| id.clone()).collect::<Vec<_>>());
             next += 1;
         }
         for id in gone {
+            self.tree.remove(&id);
             self.steps.insert(id, Shown { last: number, step: None, created: None, again: false });
         }
+    }
+}
+
+impl Shown {
+    /// When it was created, if that is unproven, and whether the page may show it in an older place.
+    fn birth(&self) -> (Option<Number>, bool) {
+        (self.created, self.again)
     }
 }
 

@@ -19,7 +19,9 @@ pub fn fold_onto(thread: Thread, events: &[ServerEvent]) -> Thread {
             ServerEvent::StreamToken(token) => folded.grow(token),
             ServerEvent::DeleteMessage(step) => folded.delete(&step.id),
             ServerEvent::Element(element) => folded.element(element),
-            ServerEvent::RemoveElement(id) => Arc::make_mut(&mut folded.thread).elements.retain(|known| known.id != *id),
+            ServerEvent::RemoveElement(id) => {
+                Arc::make_mut(&mut folded.thread).elements.retain(|known| known.id != *id)
+            }
             _ => {}
         }
     }

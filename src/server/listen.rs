@@ -18,3 +18,19 @@ pub(super) async fn bind(config: &Config) -> io::Result<Listener> {
     }
     Err(failed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_host_is_an_address_or_a_name() {
+        for host in ["127.0.0.1", "localhost"] {
+            let config = Config { host: host.to_owned(), port: 0, ..Config::default() };
+            let listener = bind(&config).await.unwrap();
+            assert!(axum::serve::Listener::local_addr(&listener).unwrap().ip().is_loopback(), "{host}");
+        }
+        let nowhere = Config { host: "192.0.2.1".to_owned(), port: 0, ..Config::default() };
+        assert!(bind(&nowhere).await.is_err());
+    }
+}

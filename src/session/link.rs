@@ -119,14 +119,20 @@ impl Link {
         if !self.session.lock().is_newest(self.number) {
             return;
         }
-        // Who answers has seen the question, and all that came before it.
-        self.session.outbox.proven(number);
         let Some(ask) = self.session.outbox.asked(number) else {
             info!(session = ?self.session.id, "answer to nothing that was asked");
             return;
         };
-        let tab = self.session.tab;
-        self.session.tell(Input::Answer { tab, ask, value });
+        // Who answers has seen the question, and all that came before it.
+        self.session.outbox.proven(number);
+        let (tab, echo) = (self.session.tab, self.session.outbox.may_have_wiped());
+        self.session.tell(Input::Answer { tab, ask, value, echo });
+    }
+
+    /// Whether another socket took the session over.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        self.replaced.is_cancelled()
     }
 
     /// Resolves when another socket took the session over: send a Socket.IO DISCONNECT.

@@ -236,7 +236,12 @@ impl Session {
         let mut about = self.about.clone();
         about.thread = thread.clone();
         let page = Page { outbox: self.outbox.clone(), session: Arc::downgrade(self) };
-        Box::new(Member { id: self.tab, page: Arc::new(page), about: Arc::new(about), values: Arc::new(Values::default()) })
+        Box::new(Member {
+            id: self.tab,
+            page: Arc::new(page),
+            about: Arc::new(about),
+            values: Arc::new(Values::default()),
+        })
     }
 
     /// Writes the row that tells a next process of this tab, behind.

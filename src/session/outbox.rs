@@ -18,6 +18,12 @@ use crate::screen::{Number, Screen};
 /// A proof may overtake a message that was sent before it, by the time that frames wait inside this process.
 const OVERTAKING: Duration = Duration::from_secs(1);
 
+/// What waits for a slow page, at most; beyond that it is told what the events add up to instead of each of them.
+const MOST_WAITING: usize = 4096;
+
+/// Events that cannot be repeated and wait for a page, at most.
+const MOST_NOTES: usize = 200;
+
 /// The order in which transports were opened. An older connection never displaces a newer one (promise 9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionNumber(pub u64);
@@ -51,6 +57,8 @@ struct State {
     thread_proven: Option<Instant>,
     /// What is not yet handed to the pump of the connection.
     waiting: VecDeque<Entry>,
+    /// The page was so far behind that what waited was given up: once its pump comes, it gets what the screen adds up to.
+    folded: bool,
     /// Questions by the number they were sent under on this connection: a page answers by that.
     asked: Vec<(Number, StepId)>,
 }
@@ -73,15 +81,8 @@ impl Outbox {
             return;
         }
         state.connection = Some(connection);
-        // What cannot be repeated and was never written is still owed.
-        state.waiting.retain(|entry| !is_repeatable(&entry.event));
         state.asked.clear();
-        let missed = state.screen.catch_up();
-        let owed: Vec<ServerEvent> = state.waiting.drain(..).map(|entry| entry.event).collect();
-        let opening = [ServerEvent::TaskEnd, ServerEvent::ClearAsk, ServerEvent::ClearCallFn];
-        for event in opening.into_iter().chain(missed).chain(owed) {
-            state.push(event);
-        }
+        state.catch_up();
         drop(state);
         self.changed.notify_waiters();
     }
@@ -91,6 +92,7 @@ impl Outbox {
         let mut state = self.lock();
         if state.connection == Some(connection) {
             state.connection = None;
+            state.give_up_repeatable();
         }
     }
 
@@ -103,6 +105,9 @@ impl Outbox {
                 let mut state = self.lock();
                 if state.newest != Some(connection) {
                     return None;
+                }
+                if state.connection == Some(connection) && state.folded && state.waiting.is_empty() {
+                    state.catch_up();
                 }
                 if state.connection == Some(connection) && !state.waiting.is_empty() {
                     let count = state.waiting.len().min(most);
@@ -153,19 +158,37 @@ impl Outbox {
         }
     }
 
-    /// The page's visitor wrote this.
+    /// The page's visitor wrote this. The page shows it by itself — unless a thread without it is still under way, which
+    /// would wipe it.
     pub fn wrote(&self, event: ServerEvent) {
-        // The page shows it by itself — unless a thread without it is still under way, which would wipe it.
         let mut state = self.lock();
         if state.screen.thread_pending() {
             state.push(event);
             drop(state);
             self.changed.notify_waiters();
+        } else if let ServerEvent::NewMessage(step) = &event {
+            state.screen.wrote(step);
         }
     }
 }
 
 impl State {
+    /// The opening events, then what the page may have missed, then what cannot be repeated and was never written.
+    fn catch_up(&mut self) {
+        self.give_up_repeatable();
+        self.folded = false;
+        let missed = self.screen.catch_up();
+        let owed: Vec<ServerEvent> = self.waiting.drain(..).map(|entry| entry.event).collect();
+        let opening = [ServerEvent::TaskEnd, ServerEvent::ClearAsk, ServerEvent::ClearCallFn];
+        for event in opening.into_iter().chain(missed).chain(owed) {
+            self.push(event);
+        }
+    }
+
+    fn give_up_repeatable(&mut self) {
+        self.waiting.retain(|entry| !is_repeatable(&entry.event));
+    }
+
     fn push(&mut self, event: ServerEvent) {
         self.last += 1;
         let number = self.last;
@@ -173,8 +196,21 @@ impl State {
         if let ServerEvent::Ask(ask) = &event {
             self.asked.push((number, ask.msg.id.clone()));
         }
-        if self.connection.is_some() || !is_repeatable(&event) {
-            self.waiting.push_back(Entry { number, event });
+        let repeatable = is_repeatable(&event);
+        if (self.connection.is_none() || self.folded) && repeatable {
+            return;
+        }
+        self.waiting.push_back(Entry { number, event });
+        if repeatable && self.waiting.len() > MOST_WAITING {
+            self.folded = true;
+            self.give_up_repeatable();
+        }
+        // Only those can be more than a few that nobody takes; the oldest note is the least of them.
+        if !repeatable
+            && self.waiting.len() > MOST_NOTES
+            && self.waiting.iter().all(|entry| !is_repeatable(&entry.event))
+        {
+            self.waiting.pop_front();
         }
     }
 }

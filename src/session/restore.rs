@@ -71,20 +71,23 @@ impl Session {
     async fn restore(self: Arc<Self>, wanted: ThreadId, known: bool) {
         // A thread that this very tab was on before a restart is its own even without a resume hook.
         let may = known || (self.home.settings.resumes && self.owner.is_some());
-        let outcome = match self.look_for(&wanted).await {
-            Ok(Found::Own) if may => self.restore_own(&wanted).await,
-            Ok(Found::Own) => Ok(self.open_stored(&wanted)),
-            Ok(Found::Nothing) => Ok(self.open_missing(wanted)),
-            Ok(Found::Foreign) => Ok(self.open_missing(ThreadId::random())),
-            Err(failure) => Err(failure),
-        };
-        if let Err(failure) = outcome {
+        if let Err(failure) = self.open_wanted(wanted, may).await {
             error!(session = ?self.id, %failure, "thread could not be read");
             self.lock().phase = Phase::Undone;
             let message = "The server cannot reach its store. Try again in a moment.".to_owned();
             self.outbox.show(ServerEvent::Toast(Toast { message, kind: ToastKind::Error }));
             self.outbox.show(ServerEvent::TaskEnd);
         }
+    }
+
+    async fn open_wanted(self: &Arc<Self>, wanted: ThreadId, may: bool) -> Result<(), StoreError> {
+        match self.look_for(&wanted).await? {
+            Found::Own if may => self.restore_own(&wanted).await?,
+            Found::Own => self.open_stored(&wanted),
+            Found::Nothing => self.open_missing(wanted),
+            Found::Foreign => self.open_missing(ThreadId::random()),
+        }
+        Ok(())
     }
 
     async fn look_for(&self, wanted: &ThreadId) -> Result<Found, StoreError> {
@@ -193,12 +196,15 @@ impl Session {
         }
     }
 
-    /// There is no such thread for this visitor: told once, then a new conversation.
+    /// There is no such thread for this visitor: told once, then a new conversation. An application that does not
+    /// resume threads says nothing of one.
     fn open_missing(self: &Arc<Self>, thread: ThreadId) {
-        self.outbox.show(ServerEvent::ResumeThreadError("Thread not found.".into()));
         let mut state = self.lock();
         if state.phase == Phase::Ended {
             return;
+        }
+        if self.home.settings.resumes || state.former.is_some() {
+            self.outbox.show(ServerEvent::ResumeThreadError("Thread not found.".into()));
         }
         state.thread = thread;
         state.lease = None;

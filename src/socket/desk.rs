@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use socketioxide::socket::Sid;
 
-use super::House;
+use super::{House, Tab};
 use crate::id::SessionId;
 use crate::line::Connection;
 
-/// One page that was let in.
+/// One page that was let in. Its pump holds it; when the pump lets go, the session knows that the socket is gone.
 pub(super) struct Desk<T> {
     pub(super) tab: T,
     pub(super) session: SessionId,
@@ -72,6 +72,13 @@ impl<T> Desk<T> {
 }
 
 impl House {
+    /// Keeps a desk until the transports are closed, so that its page is heard until then.
+    pub(super) fn keep<T: Tab>(&self, desk: Arc<Desk<T>>) {
+        if let Some(kept) = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner) {
+            kept.push(desk);
+        }
+    }
+
     /// Closes a transport without a word, so that the page comes back.
     pub(super) fn cut(self: &Arc<Self>, connection: &Connection, sid: Sid) {
         if !connection.cut() {

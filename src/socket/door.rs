@@ -121,8 +121,8 @@ impl<T: Tabs> Inner<T> {
         let tab = self.tabs.connect(page).await?;
         tracing::debug!(?session, number = connection.number(), "page connected");
         let desk = Arc::new(Desk::new(tab, session, Arc::clone(connection), Arc::clone(&self.house)));
-        socket.on_fallback(Inbox(Arc::clone(&desk)));
-        socket.on_disconnect(Leaving(Arc::clone(&desk)));
+        socket.on_fallback(Inbox(Arc::downgrade(&desk)));
+        socket.on_disconnect(Leaving(Arc::downgrade(&desk)));
         socket.extensions.insert(Admitted(desk));
         Ok(())
     }

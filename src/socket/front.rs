@@ -45,9 +45,6 @@ impl Front {
     }
 
     async fn answer(mut self, mut request: Request<Body>) -> Response<Body> {
-        if self.house.closing.load(Ordering::Acquire) {
-            return refuse(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down");
-        }
         if !self.house.config.origins.allow(request.headers()) {
             return refuse(StatusCode::FORBIDDEN, "this page may not connect");
         }
@@ -60,6 +57,10 @@ impl Front {
         let query = Query::read(request.uri().query().unwrap_or_default());
         let known = query.sid.as_deref().and_then(|sid| self.house.connections.find(sid));
         match (query.sid, known) {
+            // After the end the library would let nobody in for good. Those who are in may fetch what is left.
+            (None, _) if self.house.closing.load(Ordering::Acquire) => {
+                refuse(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down")
+            }
             (None, _) => self.open(request, query.is_websocket, peer).await,
             (Some(_), Some(connection)) if query.is_websocket => self.websocket(request, &connection, peer, true).await,
             (Some(sid), Some(connection)) if request.method() == Method::POST => {

@@ -1,7 +1,7 @@
 //! What a page says, in the order in which it says it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use axum::body::Bytes;
 use serde_json::Value as Json;
@@ -20,17 +20,18 @@ pub(super) enum Own {}
 
 /// Takes every event of one page. It runs in the task that reads frames, one frame after the other; a handler of
 /// socketioxide's would be spawned and lose the order. Nothing here may wait or panic.
-pub(super) struct Inbox<T>(pub(super) Arc<Desk<T>>);
+pub(super) struct Inbox<T>(pub(super) Weak<Desk<T>>);
 
 /// Takes note that the socket is gone.
-pub(super) struct Leaving<T>(pub(super) Arc<Desk<T>>);
+pub(super) struct Leaving<T>(pub(super) Weak<Desk<T>>);
 
 /// No arguments at all: an empty array, since an empty tuple would be a null.
 const NOTHING: &[u8; 0] = &[];
 
 impl<T: Tab> MessageHandler<LocalAdapter, Own> for Inbox<T> {
     fn call(&self, socket: Arc<Socket>, value: Value, ack: Option<i64>) {
-        let desk = &self.0;
+        // The pump holds it: nobody hears a page that is not served any more.
+        let Some(desk) = self.0.upgrade() else { return };
         let Some(mut args) = arguments(&value) else {
             tracing::warn!(session = ?desk.session, "a packet is no event: ignored");
             return;
@@ -66,13 +67,14 @@ impl<T: Tab> MessageHandler<LocalAdapter, Own> for Inbox<T> {
 impl<T: Tab> DisconnectHandler<LocalAdapter, Own> for Leaving<T> {
     fn call_with_defer(&self, socket: Arc<Socket>, reason: DisconnectReason, defer: fn(Arc<Socket>)) {
         use DisconnectReason::{ClientNSDisconnect, PacketParsingError, ServerNSDisconnect};
-        let desk = &self.0;
-        if reason == PacketParsingError {
-            tracing::warn!(session = ?desk.session, "line closed: a packet could not be read");
-        } else {
-            tracing::debug!(session = ?desk.session, "line closed: {reason}");
+        if let Some(desk) = self.0.upgrade() {
+            if reason == PacketParsingError {
+                tracing::warn!(session = ?desk.session, "line closed: a packet could not be read");
+            } else {
+                tracing::debug!(session = ?desk.session, "line closed: {reason}");
+            }
+            desk.leave(matches!(reason, ClientNSDisconnect | ServerNSDisconnect));
         }
-        desk.leave(matches!(reason, ClientNSDisconnect | ServerNSDisconnect));
         defer(socket);
     }
 }

@@ -17,6 +17,7 @@ mod tab;
 mod token;
 mod track;
 
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -81,6 +82,8 @@ struct House {
     stop: CancellationToken,
     /// Nobody is let in any more.
     closing: AtomicBool,
+    /// Whoever is heard until the transports are closed. None afterwards.
+    kept: Mutex<Option<Vec<Arc<dyn Any + Send + Sync>>>>,
     /// For closing what only a request can close. Taken out at the end: it holds the house in turn.
     engine: Mutex<Option<Engine>>,
 }
@@ -105,6 +108,7 @@ impl Sockets {
             errands: TaskTracker::new(),
             stop: CancellationToken::new(),
             closing: AtomicBool::new(false),
+            kept: Mutex::new(Some(Vec::new())),
             engine: Mutex::new(Some(engine.clone())),
         });
         io.ns("/", Door::new(Arc::clone(&house), tabs, authenticate));
@@ -117,15 +121,22 @@ impl Sockets {
         Front::new(Arc::clone(&self.house), self.engine.clone())
     }
 
-    /// How many connections are being served.
+    /// How many pages are being served.
     #[must_use]
     pub fn live(&self) -> usize {
         self.house.pumps.len()
     }
 
-    /// Ends all connections, after the listener stopped: writes out what the sessions' outboxes hold, then closes the
-    /// transports without a Socket.IO DISCONNECT, so that pages come back. Takes no longer than
-    /// [`Config::close_timeout`] twice, whatever the clients do.
+    /// How many transports are open, those without a page included.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.house.connections.live()
+    }
+
+    /// Ends all connections: writes out what the sessions' outboxes hold, then closes the transports without a Socket.IO
+    /// DISCONNECT, so that pages come back. New ones are turned away with 503 from now on, which they take for a reason
+    /// to try again. Best called while the listener still listens, since a page on polling fetches its last events by
+    /// another request. Takes no longer than [`Config::close_timeout`] twice, whatever the clients do.
     pub async fn close(&self) {
         self.house.closing.store(true, Ordering::Release);
         self.house.stop.cancel();
@@ -135,8 +146,11 @@ impl Sockets {
             tracing::warn!(left = self.live(), "sockets did not take everything in time");
         }
         if tokio::time::timeout(timeout, self.io.close()).await.is_err() {
-            tracing::warn!("transports did not close in time");
+            tracing::warn!("transports did not close in time: they are cut");
         }
+        // Those that did not, and those that no page used.
+        self.house.connections.cut_all();
+        self.house.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.house.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }

@@ -34,9 +34,6 @@ const MOST_BYTES: u64 = 512 * 1024;
 /// How often to look again where nobody tells that there is room.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// For what shall not happen again.
-const LONG_TIME: Duration = Duration::from_secs(24 * 60 * 60);
-
 /// Writes to one page until it is gone.
 pub(super) struct Pump<T> {
     desk: Arc<Desk<T>>,
@@ -57,6 +54,8 @@ enum Marker {
     From(Instant),
     /// One was emitted then, and marks so many events.
     Sent { at: Instant, count: u64 },
+    /// One was never answered: the line is being closed.
+    Unanswered,
 }
 
 /// Whether everything could be emitted.
@@ -95,7 +94,7 @@ impl<T: Tab> Pump<T> {
         let end = self.pump().await;
         self.prove();
         match end {
-            End::Stopped => {}
+            End::Stopped => self.desk.house.keep(Arc::clone(&self.desk)),
             End::Gone if self.desk.transport_stays() => self.linger(),
             End::Gone => {}
             End::Replaced => {
@@ -163,7 +162,11 @@ impl<T: Tab> Pump<T> {
 
     /// Whether a marker is overdue: what comes now stays with the session.
     fn is_paused(&self) -> bool {
-        matches!(self.marker, Marker::Sent { at, .. } if at.elapsed() >= self.desk.house.config.marker_patience)
+        match self.marker {
+            Marker::From(_) => false,
+            Marker::Sent { at, .. } => at.elapsed() >= self.desk.house.config.marker_patience,
+            Marker::Unanswered => true,
+        }
     }
 
     /// Emits what is pending, as far as there is room.
@@ -231,8 +234,7 @@ impl<T: Tab> Pump<T> {
                 Some(left) if now >= left + config.ping_timeout => {
                     tracing::info!(session = ?self.desk.session, "line closed: the page gives no sign of life");
                     self.desk.cut(self.socket.id);
-                    // Once is enough.
-                    self.marker = Marker::From(now + LONG_TIME);
+                    self.marker = Marker::Unanswered;
                     None
                 }
                 Some(_) if now < at + config.marker_patience => Some(at + config.marker_patience),
@@ -240,6 +242,7 @@ impl<T: Tab> Pump<T> {
                 // Still queued: the write timeout cares for it.
                 None => Some((at + config.marker_patience).max(now + LOOK_AGAIN)),
             },
+            Marker::Unanswered => None,
             Marker::From(_) if !self.track.is_flying() || !connection.is_watched() => None,
             Marker::From(_) if self.socket.transport_type() == TransportType::Polling => {
                 // Polls prove themselves. A page that changes its transport is about to be on the websocket.
@@ -259,23 +262,32 @@ impl<T: Tab> Pump<T> {
         [look, next].into_iter().flatten().min()
     }
 
-    /// Takes what the session has to say right now and emits it, for as long as closing may take.
+    /// Takes what the session has to say right now, emits it and sees it leave, for as long as closing may take.
     async fn last_words(&mut self) {
         let desk = Arc::clone(&self.desk);
         let deadline = Instant::now() + desk.house.config.close_timeout;
-        loop {
-            if self.write() == Room::None {
-                let wait = timeout_at(deadline.min(Instant::now() + LOOK_AGAIN), desk.connection.changed());
-                if wait.await.is_err() && Instant::now() >= deadline || desk.connection.has_left() {
-                    return;
+        while Instant::now() < deadline && !desk.connection.has_left() {
+            let mut is_done = false;
+            if self.write() == Room::Enough {
+                match desk.tab.next(BATCH).now_or_never().flatten() {
+                    Some(batch) => {
+                        self.pending = batch.into();
+                        continue;
+                    }
+                    None => is_done = self.has_all_left(),
                 }
-                continue;
             }
-            match desk.tab.next(BATCH).now_or_never() {
-                Some(Some(batch)) => self.pending = batch.into(),
-                Some(None) | None => return,
+            if is_done {
+                return;
             }
+            desk.connection.want_progress();
+            let _ = timeout_at(deadline.min(Instant::now() + LOOK_AGAIN), desk.connection.changed()).await;
         }
+    }
+
+    fn has_all_left(&self) -> bool {
+        let connection = &self.desk.connection;
+        !connection.is_watched() || connection.written() >= self.track.count()
     }
 
     /// Tells the page that it is not served any more. It will not come back by itself.

@@ -19,11 +19,13 @@ struct Pieces {
     written: Vec<u8>,
     sizes: Vec<usize>,
     turn: usize,
+    /// Writes fail and nothing more arrives.
+    is_broken: bool,
 }
 
 impl Pieces {
     fn new(sizes: Vec<usize>) -> Self {
-        Self { arriving: VecDeque::new(), written: Vec::new(), sizes, turn: 0 }
+        Self { arriving: VecDeque::new(), written: Vec::new(), sizes, turn: 0, is_broken: false }
     }
 
     /// The size of the next piece; none to come back later.
@@ -40,6 +42,9 @@ impl Pieces {
 
 impl AsyncRead for Pieces {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.is_broken {
+            return Poll::Pending;
+        }
         let Some(size) = self.next(cx) else { return Poll::Pending };
         let count = size.min(buf.remaining()).min(self.arriving.len());
         for byte in self.arriving.drain(..count) {
@@ -51,6 +56,9 @@ impl AsyncRead for Pieces {
 
 impl AsyncWrite for Pieces {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if self.is_broken {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
         let Some(size) = self.next(cx) else { return Poll::Pending };
         let count = size.min(buf.len());
         self.written.extend_from_slice(&buf[..count]);
@@ -275,6 +283,16 @@ async fn a_write_without_progress_fails() {
     // And whoever reads learns of it.
     assert!(shim.read_u8().await.is_err());
     drop(far);
+}
+
+/// Red when a write that fails leaves whoever reads waiting: the library goes on after it.
+#[tokio::test(start_paused = true)]
+async fn a_failed_write_ends_reading_as_well() {
+    let (mut shim, _connections, _connection) = websocket(vec![100]).await;
+    shim.get_mut().is_broken = true;
+    assert!(shim.write_all(&frame(0x81, None, b"x")).await.is_err());
+    let read = tokio::time::timeout(Duration::from_secs(1), shim.read_u8()).await;
+    assert_eq!(read.expect("waits for ever").unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
 }
 
 /// Red when a cut reaches only those who ask after it.

@@ -2,13 +2,20 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
 
 mod bad_input;
+mod chainlit;
 mod cli;
 mod crash;
 mod histories;
 mod http;
+mod journal;
+mod layers;
 mod line;
+mod page;
 mod resume;
 mod screen;
+mod session;
 mod socket;
+mod stop;
 mod store;
 mod support;
+mod wire;

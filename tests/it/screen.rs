@@ -143,8 +143,13 @@ fn events(acts: &[Act]) -> Vec<ServerEvent> {
     events
 }
 
+/// How many; `PROPTEST_CASES` says otherwise.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").map_or(2000, |cases| cases.parse().unwrap())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     /// Red when: a deleted step is forgotten, a token is kept with its step's old number, or a step that came again
     /// is not deleted first (each tried by hand).

@@ -107,6 +107,13 @@ class Page:
     async def drop(self):
         """The line breaks: no Socket.IO DISCONNECT."""
         await self.socket.eio.disconnect(abort=True)
+        await self.close()
+
+    async def close(self):
+        await self.socket.disconnect()
+        # An aborted client leaves its HTTP session open.
+        if (http := self.socket.eio.http) and not http.closed:
+            await http.close()
         await asyncio.sleep(0.3)
 
 
@@ -143,7 +150,13 @@ async def run(base, transport, expected):
             assert answer.status == 200, f"login: {answer.status}"
             cookie = "; ".join(f"{c.key}={c.value}" for c in answer.cookies.values())
     page = Page(base, transport, cookie, user)
+    try:
+        await visit(page, expected)
+    finally:
+        await page.close()
 
+
+async def visit(page, expected):
     want, bindings = section(expected, "fresh", "a opens a page"), Bindings()
     await page.connect()
     check("fresh session", want, await page.events(len(want)), bindings)
@@ -160,7 +173,6 @@ async def run(base, transport, expected):
     await page.drop()
     await page.connect()
     check("reconnect", want, await page.events(len(want)), Bindings())
-    await page.socket.disconnect()
 
 
 async def main():

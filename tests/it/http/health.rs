@@ -58,6 +58,8 @@ async fn a_server_is_not_ready_without_its_store_nor_while_it_stops() {
         (status, serde_json::from_slice::<serde_json::Value>(&body).unwrap())
     };
     assert_eq!(ready().await, (200, json!({"status": "ready"})));
+    store.close().await;
+    assert_eq!(ready().await, (503, json!({"status": "store not available"})));
     stopping.cancel();
     assert_eq!(ready().await, (503, json!({"status": "stopping"})));
 }

@@ -1,12 +1,18 @@
 //! Tokens: by cookie or header, made here or elsewhere.
 
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use rejoinder::auth::Auth;
+use rejoinder::clock::Clock;
+use rejoinder::store::{OpenOptions, open};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::support::http::Answer;
-use crate::support::server::{Running, SECRET, open_app, password_app};
+use crate::support::server::{House, Running, SECRET, open_app, password_app};
 
 /// A token as somebody else would make it with the server's secret.
 pub fn signed(claims: &Value) -> String {
@@ -117,4 +123,34 @@ async fn without_a_login_nobody_is_anybody() {
     let token = signed(&json!({"identifier": "anna", "exp": LATER}));
     let answer = Answer::of(server.visitor().request(Method::GET, "/user").bearer_auth(token)).await;
     assert_eq!((answer.status, answer.text.as_str()), (StatusCode::OK, "null"));
+}
+
+#[tokio::test]
+async fn an_app_without_a_login_can_ask_for_tokens_all_the_same() {
+    let server = House::new().with_page().serve_with(open_app(), |config| config.require_login = true).await;
+    let visitor = server.visitor();
+    assert_eq!(visitor.get("/auth/config").await.json()["requireLogin"], true);
+    assert_eq!(visitor.get("/user").await.status, StatusCode::UNAUTHORIZED);
+    let token = signed(&json!({"identifier": "anna", "exp": LATER}));
+    let login = Answer::of(visitor.request(Method::POST, "/auth/jwt").bearer_auth(token)).await;
+    assert_eq!(login.status, StatusCode::OK);
+    assert_eq!(visitor.get("/user").await.json()["identifier"], "anna");
+}
+
+#[tokio::test]
+async fn the_tokens_word_is_taken_while_the_store_is_away() {
+    let house = House::new().file("data/.keep", "");
+    let config = house.config();
+    let store = open(&config.database_url(), OpenOptions::default()).await.unwrap();
+    let auth = Auth::new(&config, &password_app(), Arc::clone(&store), Clock::system()).unwrap();
+    store.close().await;
+    let token = signed(&json!({"identifier": "anna", "exp": LATER, "metadata": {"role": "user"}}));
+    let mut headers = HeaderMap::new();
+    headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
+    let user = auth.authenticate(&headers).await.unwrap().unwrap();
+    assert_eq!((user.identifier.as_str(), user.id, &user.metadata["role"]), ("anna", None, &json!("user")));
+    // Sockets are let in by cookie only.
+    assert!(auth.authenticate_socket(&headers).await.is_err());
+    headers.insert("cookie", format!("access_token={token}").parse().unwrap());
+    assert!(auth.authenticate_socket(&headers).await.is_ok());
 }

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::{Router, ServiceExt};
 use rejoinder::line::{Listener, Peer, Timeouts};
 use rejoinder::protocol::{BadEvent, ClientEvent, ServerEvent, User};
 use rejoinder::session::{Connect, Entry, Flooded, Refusal};
-use rejoinder::socket::{AuthError, Authenticate, Config, OneSlashLayer, Sockets, Tab, Tabs};
+use rejoinder::socket::{AuthError, Authenticate, Config, OneSlash, OneSlashLayer, Sockets, Tab, Tabs};
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -236,21 +237,36 @@ impl House {
 
     /// The same, told how.
     pub async fn open_with(config: Config, timeouts: Timeouts, doorman: Doorman) -> Self {
-        let tabs = Arc::<PlayedTabs>::default();
-        let sockets = Sockets::new(config, Arc::clone(&tabs), Arc::new(doorman));
-        let service = sockets.service();
-        let router = Router::new()
-            .route_service("/ws/socket.io", service.clone())
-            .route_service("/ws/socket.io/", service.clone())
-            .route_service("/base/ws/socket.io", service.clone())
-            .route_service("/base/ws/socket.io/", service);
-        let app = OneSlashLayer.layer(router);
+        let (tabs, sockets, app) = app(config, doorman);
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), timeouts).unwrap();
         let address = axum::serve::Listener::local_addr(&listener).unwrap();
         let stop = CancellationToken::new();
-        let make = ServiceExt::<axum::extract::Request>::into_make_service_with_connect_info::<Peer>(app);
+        let make = ServiceExt::<Request>::into_make_service_with_connect_info::<Peer>(app);
         let server = axum::serve(listener, make).with_graceful_shutdown(stop.clone().cancelled_owned());
         let served = tokio::spawn(async move { server.await.unwrap() });
         Self { address, sockets, tabs, stop, served }
     }
+
+    /// Behind a listener that is not ours.
+    pub async fn open_unwatched() -> Self {
+        let (tabs, sockets, app) = app(Config::default(), Doorman { required: false });
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let make = ServiceExt::<Request>::into_make_service(app);
+        let served = tokio::spawn(async move { axum::serve(listener, make).await.unwrap() });
+        Self { address, sockets, tabs, stop, served }
+    }
+}
+
+fn app(config: Config, doorman: Doorman) -> (Arc<PlayedTabs>, Sockets, OneSlash<Router>) {
+    let tabs = Arc::<PlayedTabs>::default();
+    let sockets = Sockets::new(config, Arc::clone(&tabs), Arc::new(doorman));
+    let service = sockets.service();
+    let router = Router::new()
+        .route_service("/ws/socket.io", service.clone())
+        .route_service("/ws/socket.io/", service.clone())
+        .route_service("/base/ws/socket.io", service.clone())
+        .route_service("/base/ws/socket.io/", service);
+    (tabs, sockets, OneSlashLayer.layer(router))
 }

@@ -1,7 +1,10 @@
 //! The suite that every store passes. A new backend passes it as it is.
 
+mod adoption;
+mod cancel;
 mod fold;
 mod order;
 mod owners;
+mod reading;
 mod retry;
 mod runs;

@@ -2,11 +2,18 @@
 
 pub mod counted;
 pub mod database;
+pub mod fake_store;
 pub mod http;
+pub mod memory;
+pub mod official;
 pub mod page;
 pub mod parse;
+pub mod person;
+pub mod poll;
 pub mod probe;
 pub mod process;
+pub mod program;
 pub mod raw;
 pub mod records;
 pub mod server;
+pub mod tool;

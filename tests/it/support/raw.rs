@@ -16,8 +16,8 @@ pub const SOON: Duration = Duration::from_secs(20);
 /// One websocket.
 pub struct Raw {
     pub stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
-    /// Heartbeats are answered unless this is false.
-    pub answers: bool,
+    /// How many pings are answered.
+    pub answers: usize,
     /// How many pings came, markers among them.
     pub pings: usize,
 }
@@ -35,7 +35,7 @@ impl Raw {
             request.headers_mut().insert(*name, value.parse().unwrap());
         }
         let (stream, _) = connect_async(request).await.map_err(|error| error.to_string())?;
-        let mut raw = Self { stream, answers: true, pings: 0 };
+        let mut raw = Self { stream, answers: usize::MAX, pings: 0 };
         let opening = raw.packet().await.ok_or("closed")?;
         assert!(opening.starts_with('0'), "{opening}");
         Ok(raw)
@@ -55,6 +55,21 @@ impl Raw {
         self.stream.send(Message::text(packet)).await.unwrap();
     }
 
+    /// Sends a packet that may find the line closed.
+    pub async fn try_say(&mut self, packet: &str) {
+        let _ = self.stream.send(Message::text(packet)).await;
+    }
+
+    /// Puts a packet into the buffer.
+    pub async fn feed(&mut self, packet: &str) {
+        self.stream.feed(Message::text(packet)).await.unwrap();
+    }
+
+    /// Sends the buffer.
+    pub async fn flush(&mut self) {
+        self.stream.flush().await.unwrap();
+    }
+
     /// Sends an event.
     pub async fn emit(&mut self, event: &str, args: &[Value]) {
         let mut array = vec![json!(event)];
@@ -69,10 +84,12 @@ impl Raw {
             match message {
                 Some(Ok(Message::Text(text))) if text.as_str() == "2" => {
                     self.pings += 1;
-                    if self.answers {
+                    if self.pings <= self.answers {
                         self.say("3").await;
                     }
                 }
+                // Engine.IO's close.
+                Some(Ok(Message::Text(text))) if text.as_str() == "1" => return None,
                 Some(Ok(Message::Text(text))) => return Some(text.to_string()),
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
                 Some(Ok(_)) => {}
@@ -90,16 +107,5 @@ impl Raw {
                 return Some((array[0].as_str().unwrap().to_owned(), array.get(1).cloned().unwrap_or_default()));
             }
         }
-    }
-
-    /// Reads, answering pings, until `done` says so.
-    pub async fn read_until(&mut self, mut done: impl FnMut() -> bool) {
-        while !done() {
-            let _ = tokio::time::timeout(Duration::from_millis(20), self.packet_or_pending()).await;
-        }
-    }
-
-    async fn packet_or_pending(&mut self) {
-        self.packet().await;
     }
 }

@@ -1,45 +1,74 @@
-// rejoinder's demo: no form, a local user is signed in by itself; a scripted assistant greets, streams, uses a tool, asks.
+// rejoinder's demo: no form, whoever sits at the machine is signed in by itself; a scripted assistant greets, streams,
+// looks something up, asks, and counts.
 
 import { scenario } from "../browser.mjs";
 
+const story =
+  "A line may break at any moment. The words that were under way are not lost: the server knows which of them your page " +
+  "has seen, and says the others again when you are back. Nothing is missing, and nothing stands there twice. You may " +
+  "close the lid of your laptop now and open it again in a minute; I shall be done by then.";
+
+const said = [
+  "user_message: stream",
+  `assistant_message: ${story}`,
+  "user_message: tool",
+  "tool: Used search the library",
+  "assistant_message: I looked it up and found 3 pages.",
+  "user_message: ask",
+  "assistant_message: What is your name?",
+  "user_message: Ada",
+  "assistant_message: Nice to meet you, Ada!",
+  "user_message: count",
+  "assistant_message: You have asked me to count 1 times in this conversation.",
+];
+const pages = "3 pages: proof of arrival, catching up, resuming once";
+
 await scenario(async ({ person, page, base, ok, check, shot }) => {
   await page.goto(`${base}/`);
-  // An app greets with a message or with starters on an empty page; the page shows starters only as long as nothing is said.
-  const greeting = page.locator('.step[data-step-type="assistant_message"], [id^="starter-"]').first();
-  await greeting.waitFor();
-  const words = (await greeting.innerText()).trim();
-  check(words.length > 0, `signed in without a form and greeted: ${words.split("\n")[0]}`);
+  await person.sees("assistant_message", /I am a scripted assistant/);
+  ok("signed in without a form, and greeted");
+  const [greeting] = await person.transcript();
   await shot("greeted");
 
-  const answersTo = async (text) => {
-    const before = (await person.transcript()).length;
-    await person.send(text);
-    // The message itself and at least one answer.
-    const steps = await person.transcriptWhere((now) => now.length >= before + 2, `an answer to ${text}`);
-    await person.ready();
-    return (await person.transcript()).slice(before + 1, Math.max(steps.length, before + 2));
-  };
+  const whole = (steps) => JSON.stringify(steps) === JSON.stringify([greeting, ...said]);
 
-  const streamed = await answersTo("stream");
-  check(streamed.some((step) => step.startsWith("assistant_message: ")), "stream is answered", streamed);
+  await person.send("stream");
+  await person.sees("assistant_message", /A line may break/);
+  check(await person.stopButton.isVisible(), "the text is seen while it grows");
+  await person.sees("assistant_message", story);
+  ok("the streamed text is whole");
   await shot("streamed");
 
-  await answersTo("tool");
-  const tool = await person.transcriptWhere((steps) => steps.some((step) => step.startsWith("tool: ")), "a tool step");
-  ok(`a tool step is shown: ${tool.find((step) => step.startsWith("tool: "))}`);
+  await person.send("tool");
+  await person.sees("assistant_message", "I looked it up and found 3 pages.");
+  await person.seesStep("search the library", pages);
+  ok("the step shows what was found");
   await shot("tool");
 
-  await answersTo("ask");
-  ok("it asks");
-  await shot("asked");
-  const reply = await answersTo("Ada");
-  check(reply.length > 0, "the answer is taken", reply);
-  await shot("answered");
+  await person.send("ask");
+  await person.sees("assistant_message", "What is your name?");
+  await person.send("Ada");
+  await person.sees("assistant_message", "Nice to meet you, Ada!");
+  ok("it asks, and takes the answer");
+
+  await person.send("count");
+  await person.sees("assistant_message", said.at(-1).slice("assistant_message: ".length));
+  await person.ready();
+  const steps = await person.transcript();
+  check(whole(steps), "all in order, nothing twice", steps);
+  await shot("talked");
 
   const thread = await person.threadId();
-  const all = await person.transcript();
   await page.reload();
-  await person.transcriptWhere((now) => now.length === all.length, "the whole conversation after a reload");
-  check((await person.sidebarEntry(thread).count()) === 1, "after a reload all is there, and in the sidebar");
+  await person.transcriptWhere(whole, "the whole conversation after a reload");
+  await person.seesStep("search the library", pages);
+  ok("after a reload all is there, in order and with what it holds");
+  await person.sidebarEntry(thread).waitFor();
+  check((await person.sidebarEntry(thread).innerText()).trim() === "stream", "the sidebar has the conversation");
   await shot("reloaded");
+
+  await person.send("count");
+  await person.sees("assistant_message", "You have asked me to count 2 times in this conversation.");
+  ok("it went on counting");
+  await shot("counted");
 });

@@ -1,6 +1,7 @@
 // compare.mjs BASE_URL [--transport websocket|polling] [--only NAME] [--app NAME=URL] [--no-deviations] [--jobs N] [--json]
 // Plays the scenarios against a server and holds what came, event by event, against expected/, which was
-// recorded from Chainlit 2.12.0. deviations.json says where rejoinder differs on purpose, and why. What may come
+// recorded from Chainlit 2.12.0. With --no-deviations the server is Chainlit itself, the proof that the comparer and
+// the recordings are right; otherwise deviations.json says where rejoinder differs on purpose, and why. What may come
 // in any order is said in normalise.mjs (`arrange`). Exit status: 0 all ok, 1 something differs, 2 misuse.
 import { readFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
@@ -37,7 +38,7 @@ function expectation(name) {
   const own = rows.filter((row) => row.instead);
   const file = own.length ? join(values.expected, "rejoinder", `${name}.json`) : join(values.expected, `${name}.json`);
   if (!existsSync(file)) return undefined;
-  return { file, rows, entries: JSON.parse(readFileSync(file, "utf8")), softened: rows.flatMap((row) => row.soften ?? []), ignored: rows.flatMap((row) => row.ignore ?? []) };
+  return { file, rows, entries: JSON.parse(readFileSync(file, "utf8")), softened: values["no-deviations"] ? ["metadata-may-be-lost"] : rows.flatMap((row) => row.soften ?? []), ignored: rows.flatMap((row) => row.ignore ?? []) };
 }
 
 /** Paths of the first entry at which the two differ; `undefined` when they are the same. */

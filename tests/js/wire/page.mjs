@@ -11,10 +11,10 @@ const QUIET = 200;
 const PATIENCE = 8000;
 
 export class Recorder {
-  constructor({ base, transport, twins = {} }) {
+  constructor({ base, transport, mend = false }) {
     this.base = base.replace(/\/$/, "");
     this.transport = transport;
-    this.twins = twins;
+    this.mend = mend;
     this.entries = [];
     this.pages = [];
     this.people = new Map();
@@ -236,12 +236,17 @@ export class Page {
     while (Date.now() - Math.max(this.last, start) < ms) await sleep(5);
   }
 
-  /** A whole turn: says it, waits for its end; the first of a session also for `first_interaction`. */
+  /**
+   * A whole turn: says it, waits for its end; the first of a session also for `first_interaction`. With `first: "maybe"`
+   * it depends on the server whether it is the first.
+   */
   async turn(text, { first = false, more, patience } = {}) {
     this.recorder.does(`${this.name} says ${text}`);
     const id = this.say(text, more);
     await this.until("task_end", { patience });
-    if (first) await this.until("first_interaction");
+    if (first === true) await this.until("first_interaction");
+    const interacts = () => this.seen.slice(this.mark).some(({ event }) => event === "first_interaction");
+    if (first === "maybe") for (const end = Date.now() + 1500; Date.now() < end && !interacts(); ) await sleep(20);
     await this.quiet();
     return id;
   }
@@ -275,10 +280,10 @@ export class Page {
     this.socket.disconnect();
   }
 
-  /** Leaves, and gives the server the time to write what it writes then. */
+  /** Leaves, and gives the server the time to write what it writes then; tells whether it did. */
   async leave() {
     this.close();
-    await this.stored({ metadata: true });
+    return await this.stored({ metadata: true });
   }
 
   /**
@@ -304,9 +309,10 @@ export class Page {
       const thread = JSON.parse(text);
       const there = new Set(thread.steps.map(({ id }) => id));
       // A server that has nothing to write there is not waited for long.
-      const written = !metadata || Date.now() - start > 1500 || !["{}", "null"].includes(typeof thread.metadata === "string" ? thread.metadata : JSON.stringify(thread.metadata));
-      if (written && text === last && [...steps].every((id) => there.has(id))) return;
+      const written = !metadata || !["{}", "null"].includes(typeof thread.metadata === "string" ? thread.metadata : JSON.stringify(thread.metadata));
+      if ((written || Date.now() - start > 1500) && text === last && [...steps].every((id) => there.has(id))) return written;
       last = text;
     }
+    return false;
   }
 }

@@ -4,7 +4,7 @@ import { Recorder } from "./page.mjs";
 
 /** `mend`: the server is Chainlit, see `mendRows`. */
 export async function play(scenario, { base, transport, mend = false }) {
-  const recorder = new Recorder({ base, transport });
+  const recorder = new Recorder({ base, transport, mend });
   try {
     await scenario.run(recorder);
   } catch (error) {

@@ -13,15 +13,20 @@ async function breaks(page) {
 
 /** An earlier visit that leaves a thread; not recorded. Gives the thread's id. */
 async function earlier(r, texts, { person = "a", auth } = {}) {
-  let thread;
-  await r.unseen(async () => {
-    const page = await r.page("before", { person, auth });
-    await page.open();
-    for (const [index, text] of texts.entries()) await page.turn(text, { first: index === 0 });
-    thread = page.thread;
-    await page.leave();
-  });
-  return thread;
+  for (let tries = 3; ; tries--) {
+    let thread, whole;
+    await r.unseen(async () => {
+      const page = await r.page("before", { person, auth });
+      await page.open();
+      for (const [index, text] of texts.entries()) await page.turn(text, { first: index === 0 });
+      thread = page.thread;
+      whole = await page.leave();
+    });
+    // Chainlit loses a thread's metadata now and then (soften.mjs): another visit, then.
+    if (whole || !r.mend || tries === 1) return thread;
+    await r.http("DELETE", "/project/thread", { cookie: await r.signIn(person), json: { threadId: thread } });
+    r.entries.pop();
+  }
 }
 
 /** A page that has been greeted and, if it `spoke`, has had its first turn (`hi`); none of it is recorded. */
@@ -228,7 +233,7 @@ scenario("resume-reconnect-at-once", async (r) => {
   await a.connect();
   await a.until("clear_call_fn");
   await a.quiet(500);
-  await a.turn("/calls");
+  await a.turn("/calls", { first: "maybe" });
   await a.turn("/context");
 });
 

@@ -1,6 +1,6 @@
 """The reference app without `on_chat_resume`: the last row but one of chat-wire.md 2.3.
 
-Run by apps/start, on a database of its own made with the reference app's schema.sql."""
+Run by apps/start. Its twin on rejoinder is the reference app with REFERENCE_WITHOUT_RESUME=1."""
 
 import os
 

@@ -1,0 +1,259 @@
+//! The journal: order, group commit, patience, waking, what is written behind.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rejoinder::id::{StepId, ThreadId};
+use rejoinder::journal::{Journal, JournalError, JournalSettings};
+use rejoinder::protocol::{Step, StepKind};
+use rejoinder::record::{Fact, Record};
+use rejoinder::store::{LiveSession, Partial, Stored};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::support::database::Database;
+use crate::support::fake_store::FakeStore;
+use crate::support::records::{append, at, message, record, start, step};
+
+struct Running {
+    journal: Journal,
+    store: Arc<FakeStore>,
+    tracker: TaskTracker,
+    stop: CancellationToken,
+}
+
+fn running(store: FakeStore, settings: JournalSettings) -> Running {
+    let (store, tracker, stop) = (Arc::new(store), TaskTracker::new(), CancellationToken::new());
+    let journal = Journal::start_with(store.clone(), &tracker, stop.clone(), settings);
+    Running { journal, store, tracker, stop }
+}
+
+impl Running {
+    async fn end(&self) {
+        self.stop.cancel();
+        self.tracker.close();
+        self.tracker.wait().await;
+    }
+}
+
+fn note(thread: &ThreadId, id: &str) -> Record {
+    record(id, message(thread, id, "x"))
+}
+
+/// Is a future still waiting after everything that can happen has happened?
+async fn waits<F: Future>(future: F) -> bool {
+    timeout(Duration::from_millis(1), future).await.is_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_is_stored_in_one_batch_and_in_order() {
+    let running = running(FakeStore::gated(), JournalSettings::default());
+    let thread = ThreadId::random();
+    let mut receipts = Vec::new();
+    for n in 0..5 {
+        receipts.push(running.journal.submit(append(&thread, vec![note(&thread, &n.to_string())])).await);
+        // The first one is on its way before the others come.
+        sleep(Duration::from_millis(1)).await;
+    }
+    running.store.gate.as_ref().unwrap().add_permits(10);
+    for (n, receipt) in (1..).zip(receipts) {
+        assert_eq!(receipt.await, Ok(Ok(vec![Stored::Appended(Some(n))])));
+    }
+    assert_eq!(running.store.state().batches, [vec!["0"], vec!["1", "2", "3", "4"]]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_has_its_bounds() {
+    let settings = JournalSettings { batch: 3, ..JournalSettings::default() };
+    let running = running(FakeStore::gated(), settings);
+    let thread = ThreadId::random();
+    for n in 0..6 {
+        let records = vec![note(&thread, &format!("{n}a")), note(&thread, &format!("{n}b"))];
+        drop(running.journal.submit(append(&thread, records)).await);
+    }
+    running.store.gate.as_ref().unwrap().add_permits(100);
+    running.end().await;
+    let batches = running.store.state().batches.clone();
+    assert!(batches.iter().all(|batch| batch.len() <= 3), "{batches:?}");
+    assert_eq!(batches.concat().len(), 12, "dropping a receipt changes nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_makes_its_callers_wait() {
+    let settings = JournalSettings { queue: 2, batch: 1, ..JournalSettings::default() };
+    let running = running(FakeStore::gated(), settings);
+    let thread = ThreadId::random();
+    // One is with the store, one is held for the next batch or in the queue, two are in the queue.
+    let mut accepted = 0;
+    while !waits(running.journal.submit(append(&thread, vec![note(&thread, &accepted.to_string())]))).await {
+        accepted += 1;
+    }
+    assert!((3..=4).contains(&accepted), "{accepted}");
+    running.store.gate.as_ref().unwrap().add_permits(100);
+    let receipt = running.journal.submit(append(&thread, vec![note(&thread, "last")])).await;
+    assert!(receipt.await.is_ok());
+    let stored = running.store.state().batches.concat();
+    assert_eq!(stored.len(), accepted + 1, "what was dropped before it had a place was not handed in: {stored:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_absent_store_is_waited_for_with_the_same_batch() {
+    let running = running(FakeStore::default(), JournalSettings::default());
+    let thread = ThreadId::random();
+    running.store.state().away = 8;
+    let receipt = running.journal.submit(append(&thread, vec![note(&thread, "a")])).await;
+    assert_eq!(receipt.await, Ok(Ok(vec![Stored::Appended(Some(1))])));
+    assert_eq!(running.store.state().batches, vec![vec!["a"]; 9]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn patience_ends_and_the_journal_goes_on() {
+    let running = running(FakeStore::default(), JournalSettings::default());
+    let thread = ThreadId::random();
+    running.store.state().away = 1_000;
+    let began = Instant::now();
+    let receipt = running.journal.submit(append(&thread, vec![note(&thread, "a")])).await;
+    assert_eq!(receipt.await, Err(JournalError::Unavailable));
+    let waited = began.elapsed();
+    assert!((Duration::from_secs(25)..=Duration::from_secs(30)).contains(&waited), "{waited:?}");
+    running.store.state().away = 0;
+    let receipt = running.journal.submit(append(&thread, vec![note(&thread, "b")])).await;
+    assert_eq!(receipt.await, Ok(Ok(vec![Stored::Appended(Some(1))])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_writes_what_was_handed_in_and_takes_no_more() {
+    let running = running(FakeStore::gated(), JournalSettings::default());
+    let thread = ThreadId::random();
+    let receipts = [
+        running.journal.submit(append(&thread, vec![note(&thread, "a")])).await,
+        running.journal.submit(append(&thread, vec![note(&thread, "b")])).await,
+    ];
+    running.stop.cancel();
+    sleep(Duration::from_millis(1)).await;
+    running.store.gate.as_ref().unwrap().add_permits(100);
+    running.end().await;
+    for receipt in receipts {
+        assert!(receipt.await.is_ok());
+    }
+    let late = running.journal.submit(append(&thread, vec![note(&thread, "late")])).await;
+    assert_eq!(late.await, Err(JournalError::Stopped));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_does_not_wait_for_ever() {
+    let running = running(FakeStore::default(), JournalSettings::default());
+    let thread = ThreadId::random();
+    running.store.state().away = 1_000;
+    let receipt = running.journal.submit(append(&thread, vec![note(&thread, "a")])).await;
+    sleep(Duration::from_secs(1)).await;
+    let began = Instant::now();
+    running.end().await;
+    assert!(began.elapsed() <= Duration::from_secs(11), "{:?}", began.elapsed());
+    assert_eq!(receipt.await, Err(JournalError::Unavailable));
+}
+
+/// Red when: the wake comes before the commit, or at all when it fails (I-16).
+#[tokio::test(start_paused = true)]
+async fn followers_wake_after_the_commit_only() {
+    let running = running(FakeStore::gated(), JournalSettings::default());
+    let (thread, other) = (ThreadId::random(), ThreadId::random());
+    let (mut mine, mut theirs) = (running.journal.follow(&thread), running.journal.follow(&other));
+    let receipt = running.journal.submit(append(&thread, vec![note(&thread, "a"), note(&thread, "b")])).await;
+    assert!(waits(mine.changed()).await, "nothing is announced that is not committed");
+    running.store.gate.as_ref().unwrap().add_permits(1);
+    mine.changed().await.unwrap();
+    assert_eq!(*mine.borrow_and_update(), 2);
+    assert!(receipt.await.is_ok());
+    assert!(waits(theirs.changed()).await);
+
+    running.store.state().away = 1_000;
+    running.store.gate.as_ref().unwrap().add_permits(1_000);
+    drop(running.journal.submit(append(&thread, vec![note(&thread, "c")])).await);
+    assert!(timeout(Duration::from_secs(60), mine.changed()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thread_that_nobody_follows_costs_nothing() {
+    let running = running(FakeStore::default(), JournalSettings::default());
+    let kept = running.journal.follow(&ThreadId::random());
+    for _ in 0..100 {
+        drop(running.journal.follow(&ThreadId::random()));
+    }
+    assert_eq!(running.journal.followed(), 101);
+    sleep(Duration::from_secs(61)).await;
+    assert_eq!(running.journal.followed(), 1);
+    drop(kept);
+}
+
+fn streaming(thread: &ThreadId, id: &str, text: &str) -> Partial {
+    let mut step: Step = step(thread, id, StepKind::AssistantMessage, 1);
+    (step.output, step.streaming) = (text.into(), true);
+    Partial { thread: thread.clone(), execution: Some(StepId::from("run")), step }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streaming_step_is_written_once_a_second_as_it_stands() {
+    let running = running(FakeStore::default(), JournalSettings::default());
+    let thread = ThreadId::random();
+    for n in 0..100 {
+        running.journal.partial(streaming(&thread, "m", &format!("text {n}")));
+        sleep(Duration::from_millis(50)).await;
+    }
+    let written = running.store.state().partials.concat();
+    assert!((5..=6).contains(&written.len()), "{}", written.len());
+    // The final record takes along what was noted and not written.
+    running.journal.partial(streaming(&thread, "m", "too late"));
+    let receipt = running.journal.submit(append(&thread, vec![record("m", message(&thread, "m", "whole"))])).await;
+    assert!(receipt.await.is_ok());
+    sleep(Duration::from_secs(3)).await;
+    assert!(running.store.state().partials.concat().iter().all(|partial| partial.step.output != "too late"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn live_tabs_are_written_in_batches_and_never_forgotten() {
+    let running = running(FakeStore::default(), JournalSettings::default());
+    running.store.state().away = 3;
+    let tab = |hash: &str, greeted| LiveSession {
+        hash: hash.into(),
+        thread: "t".into(),
+        owner: None,
+        greeted,
+        stored: false,
+        seen_at: at(0),
+    };
+    for n in 0..100 {
+        running.journal.remember(tab(&format!("tab{n}"), false));
+        running.journal.remember(tab(&format!("tab{n}"), true));
+    }
+    running.journal.remember(tab("gone", true));
+    running.journal.forget("gone");
+    sleep(Duration::from_secs(2)).await;
+    let state = running.store.state();
+    assert_eq!(state.sessions.len(), 1, "in one batch, once the store is back");
+    assert_eq!(state.sessions[0].len(), 100);
+    assert!(state.sessions[0].iter().all(|tab| tab.greeted), "the last state counts");
+    assert_eq!(state.forgotten, [vec!["gone"]]);
+}
+
+#[tokio::test]
+async fn a_journal_over_a_real_store() {
+    let database = Database::sqlite().await.unwrap();
+    let (store, tracker, stop) = (database.open().await, TaskTracker::new(), CancellationToken::new());
+    let journal = Journal::start(store.clone(), &tracker, stop.clone());
+    let thread = ThreadId::random();
+    let mut follower = journal.follow(&thread);
+    let first = journal.submit(append(&thread, vec![start(&thread)])).await;
+    let mut step = step(&thread, "m", StepKind::AssistantMessage, 1);
+    step.output = "hello".into();
+    let second = journal.submit(append(&thread, vec![record("m", Fact::Message { step, interrupted: false })])).await;
+    assert_eq!(second.await, Ok(Ok(vec![Stored::Appended(Some(2))])));
+    assert_eq!(first.await, Ok(Ok(vec![Stored::Appended(Some(1))])));
+    follower.wait_for(|latest| *latest == 2).await.unwrap();
+    assert_eq!(store.records(&thread, 1, None, 10).await.unwrap()[0].attributes["content"], "hello");
+    stop.cancel();
+    tracker.close();
+    tracker.wait().await;
+}

@@ -1,0 +1,52 @@
+//! A person at the stock page, in a browser. The scenarios are in tests/js/page; what the person saw is kept under
+//! target/screenshots.
+
+use crate::support::database::Database;
+use crate::support::program::{Launch, Program};
+use crate::support::tool;
+
+/// A server with the stock page, when there are a page and a browser.
+async fn served(launch: Launch) -> Option<Program> {
+    let launch = launch.with_page()?;
+    if !tool::has_browser() {
+        return None;
+    }
+    Some(launch.start().await)
+}
+
+/// Plays a scenario; `place` is where its screenshots go.
+async fn play(scenario: &str, place: &str, launch: Launch) {
+    let Some(mut command) = tool::node(&format!("page/{scenario}.mjs")) else { return };
+    let Some(server) = served(launch).await else { return };
+    command.arg(server.base()).arg(tool::project("target/screenshots").join(place));
+    tool::succeeds(command).await;
+}
+
+macro_rules! scenarios {
+    ($($test:ident $scenario:literal,)*) => {
+        $(#[tokio::test]
+        async fn $test() {
+            play($scenario, "sqlite", Launch::reference()).await;
+        })*
+    };
+}
+
+scenarios! {
+    page_chat "chat",
+    page_stop "stop",
+    page_ask "ask",
+    page_threads "threads",
+    page_idle_cut "idle-cut",
+    page_stream_cut "stream-cut",
+}
+
+#[tokio::test]
+async fn page_demo() {
+    play("demo", "demo", Launch::demo()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_chat_on_postgres() {
+    let Some(database) = Database::postgres().await else { return };
+    play("chat", "postgres", Launch::reference().on(&database)).await;
+}

@@ -1,0 +1,142 @@
+//! A store in memory that is away when a test says so, and remembers what it was asked.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use rejoinder::id::{ExecutionId, ThreadId};
+use rejoinder::protocol::{ThreadPage, Timestamp, User};
+use rejoinder::store::{
+    Append, Appended, Cursor, LiveSession, Partial, Store, StoreError, Stored, StoredRecord, StoredThread, ThreadHead,
+    ThreadQuery,
+};
+use tokio::sync::Semaphore;
+
+/// Numbers records, stores nothing.
+#[derive(Default)]
+pub struct FakeStore {
+    state: Mutex<State>,
+    /// When it is there, each append waits for a permit.
+    pub gate: Option<Semaphore>,
+}
+
+#[derive(Default)]
+pub struct State {
+    /// So many calls fail from now on.
+    pub away: usize,
+    /// Record ids of each batch that was asked for.
+    pub batches: Vec<Vec<String>>,
+    pub partials: Vec<Vec<Partial>>,
+    pub sessions: Vec<Vec<LiveSession>>,
+    pub forgotten: Vec<Vec<String>>,
+    latest: HashMap<ThreadId, u64>,
+}
+
+impl FakeStore {
+    pub fn gated() -> Self {
+        Self { gate: Some(Semaphore::new(0)), ..Self::default() }
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    fn answer(&self) -> Result<(), StoreError> {
+        let mut state = self.state();
+        if state.away == 0 {
+            return Ok(());
+        }
+        state.away -= 1;
+        Err(StoreError::Unavailable(sqlx::Error::PoolTimedOut))
+    }
+}
+
+#[async_trait]
+impl Store for FakeStore {
+    async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StoreError> {
+        if let Some(gate) = &self.gate {
+            gate.acquire().await.unwrap().forget();
+        }
+        let ids = batch.iter().flat_map(|append| append.records.iter().map(|record| record.id.to_string())).collect();
+        self.state().batches.push(ids);
+        self.answer()?;
+        let mut state = self.state();
+        let mut outcomes = Vec::new();
+        for append in batch {
+            let latest = state.latest.entry(append.thread.clone()).or_default();
+            outcomes.push(Ok(append
+                .records
+                .iter()
+                .map(|_| {
+                    *latest += 1;
+                    Stored::Appended(Some(*latest))
+                })
+                .collect()));
+        }
+        Ok(outcomes)
+    }
+
+    async fn save_partials(&self, partials: &[Partial]) -> Result<(), StoreError> {
+        self.answer()?;
+        self.state().partials.push(partials.to_vec());
+        Ok(())
+    }
+
+    async fn thread(&self, _: &ThreadId) -> Result<Option<StoredThread>, StoreError> {
+        Ok(None)
+    }
+
+    async fn thread_head(&self, _: &ThreadId) -> Result<Option<ThreadHead>, StoreError> {
+        Ok(None)
+    }
+
+    async fn threads(&self, _: &ThreadQuery) -> Result<ThreadPage, StoreError> {
+        unimplemented!()
+    }
+
+    async fn delete_thread(&self, _: &ThreadId) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    async fn user(&self, _: &str) -> Result<Option<User>, StoreError> {
+        Ok(None)
+    }
+
+    async fn save_user(&self, user: &User) -> Result<User, StoreError> {
+        Ok(user.clone())
+    }
+
+    async fn save_sessions(&self, rows: &[LiveSession]) -> Result<(), StoreError> {
+        self.answer()?;
+        self.state().sessions.push(rows.to_vec());
+        Ok(())
+    }
+
+    async fn forget_sessions(&self, hashes: &[String]) -> Result<(), StoreError> {
+        self.answer()?;
+        self.state().forgotten.push(hashes.to_vec());
+        Ok(())
+    }
+
+    async fn session(&self, _: &str) -> Result<Option<LiveSession>, StoreError> {
+        Ok(None)
+    }
+
+    async fn settle_lost(&self, _: &str, _: Timestamp) -> Result<Vec<ExecutionId>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn records(&self, _: &ThreadId, _: u64, _: Option<u64>, _: u32) -> Result<Vec<StoredRecord>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn cursor(&self, _: &ThreadId) -> Result<Option<Cursor>, StoreError> {
+        Ok(None)
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn close(&self) {}
+}

@@ -1,0 +1,177 @@
+//! A store in memory, for tests that move the clock: a database's threads would not wait for it. It answers late, by
+//! the test's own chance, and keeps the promises of a store that sessions rest on.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use rejoinder::id::{ExecutionId, RecordId, ThreadId};
+use rejoinder::protocol::{PageInfo, ThreadPage, Timestamp, User};
+use rejoinder::record::{Fact, Record, fold};
+use rejoinder::store::{
+    Append, Appended, Cursor, LiveSession, Partial, Refused, Store, StoreError, Stored, StoredRecord, StoredThread,
+    ThreadHead, ThreadQuery,
+};
+
+/// Threads as lists of records.
+pub struct Memory {
+    threads: Mutex<HashMap<ThreadId, Vec<Record>>>,
+    sessions: Mutex<HashMap<String, LiveSession>>,
+    chance: Mutex<StdRng>,
+    /// How long an append takes, when it is not left to chance.
+    pub slow: Mutex<Option<Duration>>,
+    /// Whether the database is away.
+    pub away: AtomicBool,
+}
+
+impl Memory {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            threads: Mutex::default(),
+            sessions: Mutex::default(),
+            chance: Mutex::new(StdRng::seed_from_u64(seed)),
+            slow: Mutex::default(),
+            away: AtomicBool::new(false),
+        }
+    }
+
+    /// Puts a thread there as if it had always been.
+    pub fn put(&self, thread: &ThreadId, records: Vec<Record>) {
+        self.threads.lock().unwrap().insert(thread.clone(), records);
+    }
+
+    /// The records of a thread.
+    pub fn records(&self, thread: &ThreadId) -> Vec<Record> {
+        self.threads.lock().unwrap().get(thread).cloned().unwrap_or_default()
+    }
+
+    async fn hesitate(&self) {
+        let micros = self.chance.lock().unwrap().random_range(0..40_000);
+        tokio::time::sleep(Duration::from_micros(micros)).await;
+    }
+
+    fn store(&self, append: &Append) -> Appended {
+        let mut threads = self.threads.lock().unwrap();
+        let starts = append.records.iter().any(|record| matches!(record.fact, Fact::ThreadStarted(_)));
+        let known: HashSet<RecordId> = match threads.get(&append.thread) {
+            Some(records) if owner(&append.thread, records) != append.owner => return Err(Refused::NotYours),
+            Some(records) => records.iter().map(|record| record.id.clone()).collect(),
+            None if starts => HashSet::new(),
+            None => return Err(Refused::NoThread),
+        };
+        let records = threads.entry(append.thread.clone()).or_default();
+        let skip = append.once && append.records.first().is_some_and(|record| known.contains(&record.id));
+        Ok(append
+            .records
+            .iter()
+            .map(|record| {
+                if known.contains(&record.id) {
+                    return Stored::Duplicate(None);
+                }
+                if skip {
+                    return Stored::Skipped;
+                }
+                records.push(record.clone());
+                Stored::Appended(Some(records.len() as u64))
+            })
+            .collect())
+    }
+}
+
+fn owner(thread: &ThreadId, records: &[Record]) -> Option<String> {
+    fold(thread, records).head.user_identifier
+}
+
+#[async_trait]
+impl Store for Memory {
+    async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StoreError> {
+        let slow = *self.slow.lock().unwrap();
+        match slow {
+            Some(time) => tokio::time::sleep(time).await,
+            None => self.hesitate().await,
+        }
+        if self.away.load(Ordering::Relaxed) {
+            return Err(StoreError::Unavailable(sqlx::Error::PoolTimedOut));
+        }
+        Ok(batch.iter().map(|append| self.store(append)).collect())
+    }
+
+    async fn save_partials(&self, _: &[Partial]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn thread(&self, id: &ThreadId) -> Result<Option<StoredThread>, StoreError> {
+        self.hesitate().await;
+        let records = self.records(id);
+        let found = (!records.is_empty()).then(|| StoredThread {
+            thread: fold(id, &records).into_thread(),
+            cursor: None,
+            incomplete: Default::default(),
+        });
+        // The answer takes its time, too: the thread may have changed when it arrives.
+        self.hesitate().await;
+        Ok(found)
+    }
+
+    async fn thread_head(&self, id: &ThreadId) -> Result<Option<ThreadHead>, StoreError> {
+        self.hesitate().await;
+        let records = self.records(id);
+        Ok((!records.is_empty()).then(|| ThreadHead {
+            owner: owner(id, &records),
+            name: fold(id, &records).head.name,
+            incomplete: Default::default(),
+        }))
+    }
+
+    async fn threads(&self, _: &ThreadQuery) -> Result<ThreadPage, StoreError> {
+        Ok(ThreadPage { page_info: PageInfo::default(), data: Vec::new() })
+    }
+
+    async fn delete_thread(&self, id: &ThreadId) -> Result<bool, StoreError> {
+        Ok(self.threads.lock().unwrap().remove(id).is_some())
+    }
+
+    async fn user(&self, _: &str) -> Result<Option<User>, StoreError> {
+        Ok(None)
+    }
+
+    async fn save_user(&self, user: &User) -> Result<User, StoreError> {
+        Ok(user.clone())
+    }
+
+    async fn save_sessions(&self, rows: &[LiveSession]) -> Result<(), StoreError> {
+        self.sessions.lock().unwrap().extend(rows.iter().map(|row| (row.hash.clone(), row.clone())));
+        Ok(())
+    }
+
+    async fn forget_sessions(&self, hashes: &[String]) -> Result<(), StoreError> {
+        self.sessions.lock().unwrap().retain(|hash, _| !hashes.contains(hash));
+        Ok(())
+    }
+
+    async fn session(&self, hash: &str) -> Result<Option<LiveSession>, StoreError> {
+        Ok(self.sessions.lock().unwrap().get(hash).cloned())
+    }
+
+    async fn settle_lost(&self, _: &str, _: Timestamp) -> Result<Vec<ExecutionId>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn records(&self, _: &ThreadId, _: u64, _: Option<u64>, _: u32) -> Result<Vec<StoredRecord>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn cursor(&self, _: &ThreadId) -> Result<Option<Cursor>, StoreError> {
+        Ok(None)
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn close(&self) {}
+}
