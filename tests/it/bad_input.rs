@@ -10,34 +10,31 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::support::page::{Cut, Page, Seen, Visitor, outline, outline_of, sign_in};
-use crate::support::process::Process;
+use crate::support::program::{Launch, Program};
 
 /// A server with its log, and a page that has spoken to it.
 struct Scene {
-    server: Process,
+    server: Program,
     anna: Visitor,
     page: Page,
-    _folder: tempfile::TempDir,
 }
 
 impl Scene {
     async fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let database = format!("sqlite://{}", folder.path().join("chat.db").display());
-        let server = Process::start(folder.path(), &database).await;
-        let anna = sign_in(server.addr, "anna").await;
+        let server = Launch::reference().start().await;
+        let anna = sign_in(server.addr(), "anna").await;
         let mut page = anna.page();
-        page.come(server.addr).await;
+        page.come(server.addr()).await;
         page.until_text("hello").await;
         assert_eq!(page.ask("before").await, "echo: before");
-        Self { server, anna, page, _folder: folder }
+        Self { server, anna, page }
     }
 
     /// The page's session goes on, its hooks were called for nothing else, and nothing panicked.
     async fn check(&mut self, messages: u32) {
         let expected = format!(r#"{{"on_chat_start": 1, "on_message": {}}}"#, messages + 1);
         assert_eq!(self.page.ask("/calls").await, expected);
-        let stored = self.anna.thread(self.server.addr, &self.page.thread()).await.unwrap();
+        let stored = self.anna.stored(self.server.addr(), &self.page).await;
         assert_eq!(self.page.look(|seen| outline(&seen.screen)), outline_of(stored));
         self.check_log();
     }
@@ -45,7 +42,7 @@ impl Scene {
     fn check_log(&mut self) {
         assert!(self.server.is_alive());
         for word in ["panic", "ERROR"] {
-            assert_eq!(self.server.log().with(word), [""; 0]);
+            assert_eq!(self.server.said(word), [""; 0]);
         }
     }
 }
@@ -55,7 +52,7 @@ impl Scene {
 async fn a_packet_that_is_too_large_closes_its_transport_only() {
     let mut scene = Scene::new().await;
     let mut other = scene.anna.page();
-    other.come(scene.server.addr).await;
+    other.come(scene.server.addr()).await;
     other.until_text("hello").await;
     let frame = |size: usize| {
         let empty = "42[\"window_message\",\"\"]".len();
@@ -66,7 +63,7 @@ async fn a_packet_that_is_too_large_closes_its_transport_only() {
     assert_eq!(scene.page.ask("still here").await, "echo: still here");
     scene.page.say(frame(1_000_001));
     scene.page.until_cut().await;
-    scene.page.come(scene.server.addr).await;
+    scene.page.come(scene.server.addr()).await;
     scene.check(2).await;
     assert_eq!(other.ask("me too").await, "echo: me too");
 }
@@ -76,11 +73,56 @@ async fn a_packet_that_is_too_large_closes_its_transport_only() {
 async fn a_broken_packet_closes_its_transport_at_most() {
     let mut scene = Scene::new().await;
     let packets = [
-        "", "9", "x", "4", "49", "4x", "42", "42[", "42]", "42{}", "42[1]", "42[]", "42[null]", "42[[\"audio_start\"]]", "42\"audio_start\"",
-        "42[\"client_message\"", "42[\"client_message\",{]", "42/other,[\"audio_start\"]", "42/other[\"audio_start\"]", "4299999999999999999999[\"audio_start\"]",
-        "43", "43[]", "431", "431[", "4399999999999999999999[]", "43-1[]", "40", "40{", "40{}", "40/other,", "44{\"message\":\"no\"}", "45",
-        "451-[\"audio_chunk\",{\"_placeholder\":true,\"num\":0}]", "4599999999-[\"audio_start\"]", "451-[", "46", "46[]", "47", "0", "0{}", "3", "5", "6", "2probe", "3probe",
-        "42[\"audio_start\",\u{0}]", "\u{0}", "42[\"\u{0}\"]", "🙂", "42[\"🙂\"]",
+        "",
+        "9",
+        "x",
+        "4",
+        "49",
+        "4x",
+        "42",
+        "42[",
+        "42]",
+        "42{}",
+        "42[1]",
+        "42[]",
+        "42[null]",
+        "42[[\"audio_start\"]]",
+        "42\"audio_start\"",
+        "42[\"client_message\"",
+        "42[\"client_message\",{]",
+        "42/other,[\"audio_start\"]",
+        "42/other[\"audio_start\"]",
+        "4299999999999999999999[\"audio_start\"]",
+        "43",
+        "43[]",
+        "431",
+        "431[",
+        "4399999999999999999999[]",
+        "43-1[]",
+        "40",
+        "40{",
+        "40{}",
+        "40/other,",
+        "44{\"message\":\"no\"}",
+        "45",
+        "451-[\"audio_chunk\",{\"_placeholder\":true,\"num\":0}]",
+        "4599999999-[\"audio_start\"]",
+        "451-[",
+        "46",
+        "46[]",
+        "47",
+        "0",
+        "0{}",
+        "3",
+        "5",
+        "6",
+        "2probe",
+        "3probe",
+        "42[\"audio_start\",\u{0}]",
+        "\u{0}",
+        "42[\"\u{0}\"]",
+        "🙂",
+        "42[\"🙂\"]",
     ];
     for packet in packets {
         let events = scene.page.look(|seen| seen.count_ever("task_end"));
@@ -88,9 +130,12 @@ async fn a_broken_packet_closes_its_transport_at_most() {
         // An orderly question behind it shows what it did: an answer, or a line that is gone.
         scene.page.say("427[\"fetch_favorites\"]".to_owned());
         let acked = scene.page.look(|seen| seen.acked());
-        scene.page.until(&format!("what {packet:?} does"), |seen| !seen.is_open || seen.is_dismissed || seen.acked() > acked).await;
+        scene
+            .page
+            .until(&format!("what {packet:?} does"), |seen| !seen.is_open || seen.is_dismissed || seen.acked() > acked)
+            .await;
         if scene.page.look(|seen| !seen.is_open || seen.is_dismissed) {
-            scene.page.come(scene.server.addr).await;
+            scene.page.come(scene.server.addr()).await;
             scene.page.until("its opening", |seen| seen.count_ever("task_end") > events).await;
         }
     }
@@ -146,10 +191,13 @@ async fn a_message_with_a_wrong_field_is_refused_and_nothing_else() {
     for (count, args) in bad.iter().enumerate() {
         let errors = |seen: &Seen| seen.screen.texts().iter().filter(|text| is_refusal(text)).count();
         scene.page.emit("client_message", args.as_array().unwrap());
-        scene.page.until(&format!("a word on {args}"), |seen| errors(seen) == count + 1 && !seen.screen.is_loading()).await;
+        scene
+            .page
+            .until(&format!("a word on {args}"), |seen| errors(seen) == count + 1 && !seen.screen.is_loading())
+            .await;
     }
-    assert_eq!(scene.server.log().with("event refused").len(), bad.len(), "one line each");
-    assert_eq!(scene.server.log().with("canary"), [""; 0]);
+    assert_eq!(scene.server.said("event refused").len(), bad.len(), "one line each");
+    assert_eq!(scene.server.said("canary"), [""; 0]);
     // Events that nobody knows, and known ones with wrong arguments: nobody is told, and the log has a line.
     let unknown = [
         ("hijack", json!([])),
@@ -168,14 +216,14 @@ async fn a_message_with_a_wrong_field_is_refused_and_nothing_else() {
     }
     let ok = scene.page.ask("after").await;
     assert_eq!(ok, "echo: after");
-    let refused = scene.server.log().with("event refused").len();
+    let refused = scene.server.said("event refused").len();
     // A bad edit of a message is told to its person as well; it is a line like the others.
     assert_eq!(refused, bad.len() + unknown.len());
-    assert_eq!(scene.server.log().with("canary"), [""; 0]);
+    assert_eq!(scene.server.said("canary"), [""; 0]);
     scene.page.cut(Cut::Close).await;
     // What was refused is told and not kept.
     let mut again = scene.anna.page_on(&scene.page.thread());
-    again.come(scene.server.addr).await;
+    again.come(scene.server.addr()).await;
     again.until("its thread", |seen| seen.count("resume_thread") == 1 && !seen.screen.is_loading()).await;
     assert_eq!(again.texts(), ["hello", "before", "echo: before", "after", "echo: after"]);
     assert_eq!(again.ask("/calls").await, r#"{"on_chat_resume": 1, "on_message": 1}"#);
@@ -190,7 +238,7 @@ async fn ten_thousand_random_events_leave_a_server_that_answers() {
     eprintln!("REJOINDER_SEED={seed}");
     let mut random = StdRng::seed_from_u64(seed);
     let mut page = scene.anna.page();
-    page.come(scene.server.addr).await;
+    page.come(scene.server.addr()).await;
     let mut lines = 1;
     for number in 1..=10_000 {
         let packet = packet(&mut random, &page);
@@ -205,13 +253,13 @@ async fn ten_thousand_random_events_leave_a_server_that_answers() {
         if is_goodbye || page.look(|seen| !seen.is_open || seen.is_dismissed) {
             lines += 1;
             page = scene.anna.page();
-            page.come(scene.server.addr).await;
+            page.come(scene.server.addr()).await;
         }
     }
     eprintln!("10000 events over {lines} lines");
     scene.check(1).await;
     page = scene.anna.page();
-    page.come(scene.server.addr).await;
+    page.come(scene.server.addr()).await;
     assert_eq!(page.ask("alive?").await, "echo: alive?");
     scene.check_log();
 }
@@ -219,8 +267,19 @@ async fn ten_thousand_random_events_leave_a_server_that_answers() {
 /// An event by chance: its name and its arguments are often nearly right.
 fn packet(random: &mut StdRng, page: &Page) -> String {
     const NAMES: [&str; 14] = [
-        "connection_successful", "fetch_favorites", "client_message", "client_message", "edit_message", "message_favorite",
-        "stop", "window_message", "audio_start", "audio_chunk", "audio_end", "chat_settings_change", "chat_settings_edit",
+        "connection_successful",
+        "fetch_favorites",
+        "client_message",
+        "client_message",
+        "edit_message",
+        "message_favorite",
+        "stop",
+        "window_message",
+        "audio_start",
+        "audio_chunk",
+        "audio_end",
+        "chat_settings_change",
+        "chat_settings_edit",
         "clear_session",
     ];
     // A session that was cleared hears nothing more, so that is rare.
@@ -255,9 +314,8 @@ fn value(random: &mut StdRng, depth: u32) -> Value {
         7 => (0..random.random_range(0..4)).map(|_| value(random, depth - 1)).collect(),
         _ => {
             let keys = ["id", "message", "metadata", "favorite", "__proto__", ""];
-            let pairs = (0..random.random_range(0..4)).map(|_| {
-                (keys[random.random_range(0..keys.len())].to_owned(), value(random, depth - 1))
-            });
+            let pairs = (0..random.random_range(0..4))
+                .map(|_| (keys[random.random_range(0..keys.len())].to_owned(), value(random, depth - 1)));
             Value::Object(pairs.collect::<Map<String, Value>>())
         }
     }
@@ -297,7 +355,7 @@ async fn http_that_is_none_is_refused() {
     .into();
     garbage.extend((0..200).map(|_| (0..random.random_range(1..2_000)).map(|_| random.random()).collect()));
     for bytes in garbage {
-        let mut stream = TcpStream::connect(scene.server.addr).await.unwrap();
+        let mut stream = TcpStream::connect(scene.server.addr()).await.unwrap();
         // The server may close before it has read everything.
         let _ = stream.write_all(&bytes).await;
         let _ = stream.shutdown().await;

@@ -206,7 +206,7 @@ impl History {
     async fn check(&mut self, page: &mut Page, thread: &str) -> usize {
         let log = self.log.join("\n");
         let context: Vec<String> = serde_json::from_str(&page.ask("/context").await).unwrap();
-        let stored = self.anna.thread(self.server, thread).await.unwrap();
+        let stored = self.anna.stored(self.server, page).await;
         let tell = || format!("{log}\n{}", page.look(Seen::tell));
         assert_eq!(page.thread(), thread, "{}", tell());
         let hooks = self.hooks.of(&page.session);

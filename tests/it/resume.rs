@@ -63,7 +63,7 @@ impl Scene {
     /// Speaks through a page until all is quiet, and holds it against the store and the chat context.
     async fn check(&self, page: &mut Page) {
         let context: Vec<String> = serde_json::from_str(&page.ask("/context").await).unwrap();
-        let stored = self.anna.thread(self.addr(), &page.thread()).await.unwrap();
+        let stored = self.anna.stored(self.addr(), page).await;
         assert_eq!(page.look(|seen| outline(&seen.screen)), outline_of(stored));
         // The context is in order of time, the page's tree in order of runs.
         // Questions are for the person only.

@@ -116,7 +116,7 @@ impl Visit {
     /// Goes, as a closed tab does.
     pub async fn leave(mut self) {
         self.raw.say("41").await;
-        self.raw.answers = false;
+        self.raw.answers = 0;
         let _ = self.raw.stream.close(None).await;
         while self.raw.packet().await.is_some() {}
     }
