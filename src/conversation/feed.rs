@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::time::Instant;
+use tracing::debug;
 
 use super::tab::TabId;
 use crate::id::StepId;
@@ -149,6 +150,7 @@ impl Feed {
                 Some((then, place, verdict)) = self.late.next() => return Released::Stored(then, place, verdict),
                 () = tokio::time::sleep_until(head.deadline) => {
                     if let Some((receipt, then, place)) = head.receipt.take() {
+                        debug!("the store is slow: shown before it is stored");
                         self.late.push(Late(Some(then), place, receipt));
                     }
                 }

@@ -1,6 +1,7 @@
 //! Every integration test, in one binary: it is linked once.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
 
+mod bad_input;
 mod chainlit;
 mod cli;
 mod crash;

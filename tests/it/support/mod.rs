@@ -11,7 +11,6 @@ pub mod parse;
 pub mod person;
 pub mod poll;
 pub mod probe;
-pub mod process;
 pub mod program;
 pub mod raw;
 pub mod records;

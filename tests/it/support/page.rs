@@ -1,6 +1,7 @@
 //! A page as a frontend keeps it: one tab with its `sessionId`, a screen by the page's own rules, and a line that can be
 //! broken in every way. It reads by itself; a test waits for what it wants to see.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -122,6 +123,26 @@ impl Visitor {
     pub async fn dial(&self, server: SocketAddr) -> Transport {
         let url = format!("ws://{server}/ws/socket.io/?EIO=4&transport=websocket");
         Transport(Raw::open_at(&url, &[("cookie", &self.cookie)]).await.unwrap())
+    }
+
+    /// The thread of a page as it is stored, once all that the page was told is there: where the store takes more than a
+    /// quarter of a second, the server shows before it has stored.
+    pub async fn stored(&self, server: SocketAddr, page: &Page) -> Thread {
+        let told: BTreeMap<StepId, String> = page.look(|seen| {
+            let steps = seen.screen.tree().into_iter().map(|(_, step)| step);
+            let told = steps.filter(|step| step.kind != StepKind::UserMessage);
+            told.map(|step| (step.id.clone(), step.output.clone())).collect()
+        });
+        let deadline = Instant::now() + SOON;
+        loop {
+            let thread = self.thread(server, &page.thread()).await.expect("its thread is stored");
+            let there: BTreeMap<StepId, String> =
+                thread.steps.iter().map(|step| (step.id.clone(), step.output.clone())).collect();
+            if told.iter().all(|(id, output)| there.get(id) == Some(output)) || Instant::now() > deadline {
+                return thread;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 
     /// A stored thread as the server answers it; none when there is none.
@@ -310,6 +331,11 @@ impl Seen {
         self.now().filter(|event| event.name() == name).count()
     }
 
+    /// How many events that asked for it were acknowledged.
+    pub fn acked(&self) -> usize {
+        self.acked
+    }
+
     /// How often it came over all lines.
     pub fn count_ever(&self, name: &str) -> usize {
         self.events.iter().filter(|came| came.event.name() == name).count()
@@ -438,6 +464,10 @@ async fn read(raw: Raw, mut orders: mpsc::UnboundedReceiver<Order>, seen: watch:
 fn take(seen: &watch::Sender<Seen>, line: usize, packet: &str) {
     if packet == "41" {
         seen.send_modify(|seen| seen.is_dismissed |= seen.line == line);
+        return;
+    }
+    // Another namespace is refused: that is not this page's.
+    if packet.starts_with("44/") {
         return;
     }
     if packet.starts_with("43") {

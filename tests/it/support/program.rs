@@ -2,6 +2,7 @@
 //! with it.
 
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
@@ -124,6 +125,28 @@ impl Program {
     /// `http://127.0.0.1:PORT`.
     pub fn base(&self) -> &str {
         &self.base
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.base.strip_prefix("http://").unwrap().parse().unwrap()
+    }
+
+    /// `kill -9`. When this returns, the process is gone; gives what it said.
+    pub async fn kill(mut self) -> String {
+        self.child.kill().unwrap();
+        self.end().await;
+        self.log()
+    }
+
+    /// Whether it still runs.
+    pub fn is_alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// The lines that it logged with this in them.
+    pub fn said(&self, what: &str) -> Vec<String> {
+        self.log().lines().filter(|line| line.contains(what)).map(str::to_owned).collect()
     }
 
     pub fn log(&self) -> String {
