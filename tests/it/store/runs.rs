@@ -158,7 +158,7 @@ async fn i24_a_lost_run_is_settled_once(database: &Database) {
     let db = database.open_with(OpenOptions { instance: "dead".into(), ..OpenOptions::default() }).await;
     let (thread, run) = begun(&*db).await;
     let (one, two) = tokio::join!(db.settle_lost("here", at(99)), db.settle_lost("there", at(100)));
-    assert_eq!([one.unwrap(), two.unwrap()].concat(), [run.clone()]);
+    assert_eq!([one.unwrap(), two.unwrap()].concat(), std::slice::from_ref(&run));
     assert_eq!(db.settle_lost("here", at(101)).await.unwrap(), []);
     let read = db.records(&thread, 2, None, 10).await.unwrap();
     assert_eq!(read.iter().map(|record| record.record_type.as_str()).collect::<Vec<_>>(), ["task_lost"]);
