@@ -42,6 +42,7 @@ select
 /// `{columns}` and `{values}` are for a `disableFeedback` that an old table may demand.
 /// `or fail`: an error ends the transaction or goes back to a savepoint anyway, so no statement needs a journal of its
 /// own, which costs a tenth of the time.
+/// `materialized`: `json_each` writes its value out anew for each column that is taken from it.
 /// Parameters are spelled `$1`: with `?9` the driver counts eight that a statement does not use, and loses its place.
 pub(super) const WRITE: &str = r#"
 insert or fail into rejoinder_cursors (project_id, thread_id, epoch, latest_sequence, mark, incomplete_at, incomplete_why,
@@ -55,13 +56,14 @@ insert or fail into rejoinder_cursors (project_id, thread_id, epoch, latest_sequ
         incomplete_why = excluded.incomplete_why, step_count = excluded.step_count,
         step_newest = excluded.step_newest, updated_at = excluded.updated_at;
 
+with rows (value) as materialized (select value from json_each($5))
 insert or fail into rejoinder_records (project_id, thread_id, record_id, sequence, execution_id, origin_execution_id,
         entity_id, record_type, record_source, attributes, content_hash, mark, produced_at, created_at,
         quarantined_at)
     select $1, value ->> 'thread', value ->> 'id', value ->> 'sequence', value ->> 'execution', value ->> 'origin',
         value ->> 'entity', value ->> 'type', value ->> 'source', value -> 'attributes', unhex(value ->> 'hash'),
         unhex(value ->> 'mark'), value ->> 'produced_at', $3, case when value ->> 'quarantined' then $3 end
-    from json_each($5);
+    from rows;
 
 insert or fail into rejoinder_executions (project_id, thread_id, execution_id, instance_id, state, trigger_id, started_at,
         settled_at, settled_by, reason)
@@ -89,6 +91,7 @@ delete from feedbacks where "forId" in (select value ->> 'id' from json_each($9)
 delete from steps where id in (select value ->> 'id' from json_each($9))
     and "threadId" in (select value ->> 'thread' from json_each($9));
 
+with rows (value) as materialized (select value from json_each($10))
 insert or fail into steps (id, name, type, "threadId", "parentId", streaming, "waitForAnswer", "isError", metadata, tags,
         input, output, "createdAt", command, start, "end", generation, "showInput", language, "defaultOpen",
         "autoCollapse", modes{columns})
@@ -97,7 +100,7 @@ insert or fail into steps (id, name, type, "threadId", "parentId", streaming, "w
         value ->> 'tags', value ->> 'input', value ->> 'output', value ->> 'createdAt', value ->> 'command',
         value ->> 'start', value ->> 'end', value ->> 'generation', value ->> 'showInput', value ->> 'language',
         value ->> 'defaultOpen', value ->> 'autoCollapse', value ->> 'modes'{values}
-    from json_each($10) where true
+    from rows where true
     on conflict (id) do update set name = excluded.name, type = excluded.type, "parentId" = excluded."parentId",
         streaming = excluded.streaming, "waitForAnswer" = excluded."waitForAnswer", "isError" = excluded."isError",
         metadata = excluded.metadata, tags = excluded.tags, input = excluded.input, output = excluded.output,
