@@ -153,7 +153,7 @@ async fn i23_after_any_end_a_new_message_is_accepted(database: &Database) {
     }
 }
 
-/// Two servers that sweep at once settle each run once. Red when: record ids of the sweep are random.
+/// Two servers that sweep at once settle each run once. Red when: the loser's end is stored as well.
 async fn i24_a_lost_run_is_settled_once(database: &Database) {
     let db = database.open_with(OpenOptions { instance: "dead".into(), ..OpenOptions::default() }).await;
     let (thread, run) = begun(&*db).await;
