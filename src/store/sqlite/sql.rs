@@ -61,7 +61,7 @@ insert or fail into rejoinder_records (project_id, thread_id, record_id, sequenc
         entity_id, record_type, record_source, attributes, content_hash, mark, produced_at, created_at,
         quarantined_at)
     select $1, value ->> 'thread', value ->> 'id', value ->> 'sequence', value ->> 'execution', value ->> 'origin',
-        value ->> 'entity', value ->> 'type', value ->> 'source', value -> 'attributes', unhex(value ->> 'hash'),
+        value ->> 'entity', value ->> 'type', value ->> 'source', value ->> 'attributes', unhex(value ->> 'hash'),
         unhex(value ->> 'mark'), value ->> 'produced_at', $3, case when value ->> 'quarantined' then $3 end
     from rows;
 
