@@ -48,10 +48,10 @@ impl Context {
         self.messages = messages;
     }
 
-    /// The messages.
+    /// The messages that are complete.
     #[must_use]
-    pub fn list(&self) -> Vec<Said> {
-        self.messages.values().cloned().collect()
+    pub fn list(&self, is_complete: impl Fn(&StepId) -> bool) -> Vec<Said> {
+        self.messages.values().filter(|said| is_complete(&said.id)).cloned().collect()
     }
 }
 

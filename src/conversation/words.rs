@@ -22,7 +22,8 @@ impl Conversation {
         match command {
             Command::End(end) => return self.hook_ended(&speaker, end),
             Command::History(reply) => {
-                let _ = reply.send(self.context_of(&speaker).list());
+                let history = self.context_of(&speaker).list(|id| !self.growing.contains_key(id));
+                let _ = reply.send(history);
                 return;
             }
             Command::Toast(toast) => {
@@ -80,6 +81,8 @@ impl Conversation {
             Command::StreamStart(step) => {
                 let step = self.here(step);
                 self.grows(&speaker, &step, true);
+                // Its place is where it began, as in the stored thread; history has it when it is complete.
+                self.context_of_mut(&speaker).put(&step);
                 self.flow(&speaker, ServerEvent::StreamStart(Arc::new(step)));
             }
             Command::Token(token) => self.token(&speaker, token),

@@ -195,8 +195,9 @@ fn streaming(thread: &ThreadId, id: &str, text: &str) -> Partial {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_streaming_step_is_written_once_a_second_as_it_stands() {
-    let running = running(FakeStore::default(), JournalSettings::default());
+async fn a_streaming_step_is_gathered_and_written_as_it_stands() {
+    let settings = JournalSettings { partial_every: Duration::from_secs(1), ..JournalSettings::default() };
+    let running = running(FakeStore::default(), settings);
     let thread = ThreadId::random();
     for n in 0..100 {
         running.journal.partial(streaming(&thread, "m", &format!("text {n}")));

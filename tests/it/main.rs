@@ -17,5 +17,6 @@ mod session;
 mod socket;
 mod stop;
 mod store;
+mod streamed;
 mod support;
 mod wire;
