@@ -42,7 +42,7 @@ pub struct Connection {
 struct State {
     /// When the unanswered marker left.
     marker: Option<Instant>,
-    /// The last poll's query, hashed.
+    /// The last poll's mark, hashed.
     poll: Option<u64>,
     /// Whether the answer to the last poll held anything.
     answered: bool,
@@ -162,10 +162,12 @@ impl Connection {
         self.unwatched.store(true, Ordering::Release);
     }
 
-    /// A poll came; `query` tells it from the one before. Proves the answer to the last one.
-    pub fn poll(&self, query: &str) -> Poll {
+    /// A poll came; its `mark` tells it from the one before. Proves the answer to the last one. Without a mark it could
+    /// be the same one again, sent by somebody on the way, and proves nothing.
+    pub fn poll(&self, mark: Option<&str>) -> Poll {
+        let Some(mark) = mark else { return Poll::Next };
         let mut hasher = DefaultHasher::new();
-        query.hash(&mut hasher);
+        mark.hash(&mut hasher);
         let hash = hasher.finish();
         let again = {
             let mut state = self.state();
@@ -177,7 +179,10 @@ impl Connection {
         if again {
             return Poll::Lost;
         }
-        self.prove(self.written());
+        // After an upgrade, what left over the websocket is none of a late poll's business.
+        if !self.is_upgraded() {
+            self.prove(self.written());
+        }
         Poll::Next
     }
 

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use rejoinder::line::{Connection, Connections, Shim, Timeouts, Wire};
+use rejoinder::line::{self, Connection, Connections, Shim, Timeouts, Wire};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 const HEAD: &[u8] = b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n";
@@ -358,4 +358,29 @@ async fn a_heartbeat_from_the_time_on_polling_is_answered_first() {
     shim.get_mut().arriving.extend(say(b"3"));
     assert_eq!(shim.read(&mut read).await.unwrap(), 0, "swallowed, then the end");
     assert_eq!(connection.proven(), 1);
+}
+
+/// Red when a poll that comes late, or may be a repeated one, proves what left over the websocket or nothing at all.
+#[tokio::test]
+async fn only_a_new_poll_before_the_upgrade_proves_anything() {
+    let connections = Arc::<Connections>::default();
+    let connection = connections.open();
+    let answer = || connection.answer(rejoinder::line::tally(b"42[\"a\",{}]"));
+    answer();
+    assert_eq!((connection.poll(None), connection.proven()), (line::Poll::Next, 0));
+    assert_eq!((connection.poll(Some("1")), connection.proven()), (line::Poll::Next, 1));
+    // The same again before any answer: it was never answered.
+    assert_eq!(connection.poll(Some("1")), line::Poll::Next);
+    answer();
+    assert_eq!((connection.poll(Some("1")), connection.proven()), (line::Poll::Lost, 1));
+    assert_eq!((connection.poll(Some("2")), connection.proven()), (line::Poll::Next, 2));
+
+    let wire = Arc::<Wire>::default();
+    wire.arm(&connection, true);
+    let mut shim = Shim::new(Pieces::new(vec![50]), wire, Timeouts::default());
+    shim.write_all(HEAD).await.unwrap();
+    shim.get_mut().arriving.extend(frame(0x81, Some([9, 8, 7, 6]), b"5"));
+    shim.read_exact(&mut [0; 7]).await.unwrap();
+    shim.write_all(&frame(0x81, None, br#"42["a",{}]"#)).await.unwrap();
+    assert_eq!((connection.poll(Some("3")), connection.proven()), (line::Poll::Next, 2));
 }

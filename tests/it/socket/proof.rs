@@ -95,7 +95,7 @@ async fn an_upgrade_in_the_middle_of_a_stream_loses_nothing() {
             tab.until_proven(last).await;
         }
     };
-    let mut got = vec![0; PAGES];
+    let mut got = [0; PAGES];
     let listening = async {
         while got.iter().sum::<usize>() < PAGES * EVENTS {
             let report = client.until(|report| report["kind"] == "event").await;
