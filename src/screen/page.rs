@@ -1,5 +1,7 @@
 //! The page's own reducer (chat-wire 9.3, 9.4), as a pure type: what a frontend shows after a list of events.
 
+use std::collections::HashMap;
+
 use indexmap::IndexMap;
 
 use super::fold;
@@ -36,16 +38,32 @@ impl Page {
     /// The steps as they stand on the page, from top to bottom: each with its depth.
     #[must_use]
     pub fn tree(&self) -> Vec<(usize, &Step)> {
-        let mut tree = Vec::new();
-        self.branch(None, 0, &mut tree);
-        tree
+        let mut below: HashMap<Option<&StepId>, Vec<&Step>> = HashMap::new();
+        for step in self.steps.values() {
+            below.entry(step.parent_id.as_ref()).or_default().push(step);
+        }
+        let mut tree = Vec::with_capacity(self.steps.len());
+        // What is still to be visited, the next one last.
+        let mut ahead: Vec<(usize, &Step)> = Vec::new();
+        let mut next = (0, None);
+        loop {
+            let (depth, parent) = next;
+            ahead.extend(below.get(&parent).into_iter().flatten().rev().map(|step| (depth, *step)));
+            let Some((depth, step)) = ahead.pop() else { return tree };
+            tree.push((depth, step));
+            next = (depth + 1, Some(&step.id));
+        }
     }
 
-    fn branch<'a>(&'a self, parent: Option<&StepId>, depth: usize, tree: &mut Vec<(usize, &'a Step)>) {
-        for step in self.steps.values().filter(|step| step.parent_id.as_ref() == parent) {
-            tree.push((depth, step));
-            self.branch(Some(&step.id), depth + 1, tree);
-        }
+    /// A step by its id.
+    #[must_use]
+    pub fn step(&self, id: &StepId) -> Option<&Step> {
+        self.steps.get(id)
+    }
+
+    /// The steps in the order in which they were first inserted.
+    pub fn steps(&self) -> impl DoubleEndedIterator<Item = &Step> {
+        self.steps.values()
     }
 
     /// Takes an event.

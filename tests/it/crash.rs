@@ -173,8 +173,10 @@ async fn facts(store: &dyn Store, thread: &rejoinder::id::ThreadId) -> Vec<Fact>
 
 /// The message that is streaming.
 fn streaming(seen: &Seen) -> Option<StepId> {
-    let steps = seen.screen.tree().into_iter().map(|(_, step)| step);
-    steps.into_iter().find(|step| step.streaming && step.kind == StepKind::AssistantMessage).map(|step| step.id.clone())
+    seen.screen
+        .steps()
+        .find(|step| step.streaming && step.kind == StepKind::AssistantMessage)
+        .map(|step| step.id.clone())
 }
 
 /// How many tokens a text has, which must be `t0 t1 t2 …` without a hole.
@@ -186,6 +188,6 @@ fn tokens_of(text: &str) -> usize {
 }
 
 fn greeted(seen: &Seen) -> bool {
-    let run = seen.screen.tree().into_iter().map(|(_, step)| step).find(|step| step.kind == StepKind::Run);
+    let run = seen.screen.steps().find(|step| step.kind == StepKind::Run);
     run.is_some_and(|run| run.end.is_some()) && !seen.screen.is_loading()
 }

@@ -11,7 +11,7 @@ use rejoinder::id::StepId;
 use rejoinder::protocol::Thread;
 
 use crate::support::counted::{Counted, Resume};
-use crate::support::page::{Cut, Page, Seen, Transport, Visitor, outline, outline_of, sign_in};
+use crate::support::page::{Cut, Page, Seen, Transport, Visitor, outline, outline_of, sign_in, turns};
 use crate::support::server::House;
 
 /// How many histories run at once.
@@ -247,18 +247,6 @@ fn spoken(thread: &Thread) -> Vec<String> {
     let mut texts: Vec<String> = messages.map(|step| step.output.clone()).collect();
     texts.pop();
     texts
-}
-
-/// What a page shows, cut where something stands at the root.
-fn turns(outline: &[String]) -> Vec<String> {
-    let mut turns: Vec<String> = Vec::new();
-    for line in outline {
-        match turns.last_mut() {
-            Some(turn) if line.starts_with(' ') => turn.push_str(&format!("\n{line}")),
-            _ => turns.push(line.clone()),
-        }
-    }
-    turns
 }
 
 /// Runs that work at the same time are interleaved in the context and not in the thread.

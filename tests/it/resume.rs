@@ -68,8 +68,11 @@ impl Scene {
         // The context is in order of time, the page's tree in order of runs.
         // Questions are for the person only.
         let spoken: Vec<_> = page.look(|seen| {
-            let steps = seen.screen.tree().into_iter().map(|(_, step)| step);
-            steps.filter(|step| step.is_message() && !step.wait_for_answer).map(|step| step.output.clone()).collect()
+            seen.screen
+                .steps()
+                .filter(|step| step.is_message() && !step.wait_for_answer)
+                .map(|step| step.output.clone())
+                .collect()
         });
         let (mut context, mut texts) = (context, spoken);
         texts.pop();

@@ -129,8 +129,7 @@ impl Visitor {
     /// quarter of a second, the server shows before it has stored.
     pub async fn stored(&self, server: SocketAddr, page: &Page) -> Thread {
         let told: BTreeMap<StepId, String> = page.look(|seen| {
-            let steps = seen.screen.tree().into_iter().map(|(_, step)| step);
-            let told = steps.filter(|step| step.kind != StepKind::UserMessage);
+            let told = seen.screen.steps().filter(|step| step.kind != StepKind::UserMessage);
             told.map(|step| (step.id.clone(), step.output.clone())).collect()
         });
         let deadline = Instant::now() + SOON;
@@ -353,13 +352,13 @@ impl Seen {
 
     /// The step under an id.
     pub fn step(&self, id: &StepId) -> Option<&Step> {
-        self.screen.tree().into_iter().map(|(_, step)| step).find(|step| step.id == *id)
+        self.screen.step(id)
     }
 
     /// The run that answers a message.
     pub fn run(&self, message: &StepId) -> Option<&Step> {
-        let runs = self.screen.tree().into_iter().map(|(_, step)| step).filter(|step| step.kind == StepKind::Run);
-        runs.into_iter().find(|step| step.parent_id.as_ref() == Some(message))
+        // From the end: it is mostly the last ones that are asked for.
+        self.screen.steps().rev().find(|step| step.kind == StepKind::Run && step.parent_id.as_ref() == Some(message))
     }
 
     /// Whether the run of a message is over.
@@ -371,7 +370,7 @@ impl Seen {
     pub fn answers(&self, message: &StepId) -> Vec<String> {
         let Some(run) = self.run(message).map(|run| run.id.clone()) else { return Vec::new() };
         let below = |step: &&Step| step.parent_id.as_ref() == Some(&run) && step.is_message();
-        self.screen.tree().into_iter().map(|(_, step)| step).filter(below).map(|step| step.output.clone()).collect()
+        self.screen.steps().filter(below).map(|step| step.output.clone()).collect()
     }
 
     /// For a failure: what the page shows and what came last.
@@ -406,6 +405,21 @@ pub fn outline_of(thread: Thread) -> Vec<String> {
     let mut page = screen::Page::default();
     page.apply(&ServerEvent::ResumeThread(std::sync::Arc::new(thread)));
     outline(&page)
+}
+
+/// An outline, cut where something stands at the root.
+pub fn turns(outline: &[String]) -> Vec<String> {
+    let mut turns: Vec<String> = Vec::new();
+    for line in outline {
+        match turns.last_mut() {
+            Some(turn) if line.starts_with(' ') => {
+                turn.push('\n');
+                turn.push_str(line);
+            }
+            _ => turns.push(line.clone()),
+        }
+    }
+    turns
 }
 
 /// Reads one line until it ends or is given up.

@@ -144,11 +144,6 @@ impl Program {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// The lines that it logged with this in them.
-    pub fn said(&self, what: &str) -> Vec<String> {
-        self.log().lines().filter(|line| line.contains(what)).map(str::to_owned).collect()
-    }
-
     pub fn log(&self) -> String {
         self.log.text.lock().unwrap().clone()
     }
