@@ -45,6 +45,8 @@ pub(super) struct Conversation {
     pub(super) appends: u64,
     pub(super) attempts: HashMap<TabId, Attempt>,
     pub(super) next_attempt: u64,
+    /// Runs that were ended over their heads and may still speak.
+    pub(super) overruled: HashSet<StepId>,
     /// Why runs that are stopped now are stopped.
     pub(super) stop_reason: EndReason,
     /// What the task has to carry out.
@@ -140,6 +142,7 @@ impl Conversation {
             appends: 0,
             attempts: HashMap::new(),
             next_attempt: 0,
+            overruled: HashSet::new(),
             stop_reason: EndReason::UserStop,
             items: Vec::new(),
             jobs: Vec::new(),

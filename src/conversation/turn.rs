@@ -264,7 +264,9 @@ impl Conversation {
         let runs: Vec<StepId> = self.runs.iter().filter(|(_, run)| overdue(run)).map(|(id, _)| id.clone()).collect();
         for run in runs {
             warn!(thread = %self.thread, run = %run, "hook did not stop, its run is settled without it");
-            self.end_run(&run, Ended::Stopped(EndReason::UserStop));
+            self.end_run(&run, Ended::Overruled);
+            // Whatever it still says is kept off the pages; the store puts it aside.
+            self.overruled.insert(run);
         }
     }
 
@@ -281,11 +283,17 @@ impl Conversation {
         }
         self.cancel_asks(id, &mut records, &mut shows);
         let mut error = None;
+        let mut source = Source::App;
         let end = match ended {
             Ended::Completed => Fact::RunEnded { step: step.clone(), reason: EndReason::Completed },
             Ended::Stopped(reason) => {
                 step.is_error = true;
                 Fact::RunEnded { step: step.clone(), reason }
+            }
+            Ended::Overruled => {
+                step.is_error = true;
+                source = Source::User;
+                Fact::RunEnded { step: step.clone(), reason: EndReason::UserStop }
             }
             Ended::Failed(text) => {
                 step.is_error = true;
@@ -295,7 +303,7 @@ impl Conversation {
             }
         };
         records.extend(self.values_record(&values));
-        records.push(self.record(Some(id.clone()), Source::App, end));
+        records.push(self.record(Some(id.clone()), source, end));
         shows.push((Audience::All, ServerEvent::UpdateMessage(Arc::new(step))));
         if let Some(error) = error {
             // Nothing of a run follows its end, so what tells a person of it belongs to the thread.
@@ -346,6 +354,8 @@ pub enum Held {
 pub(super) enum Ended {
     Completed,
     Stopped(EndReason),
+    /// It was told to stop, and was ended over its head.
+    Overruled,
     /// With what a person is told.
     Failed(String),
 }

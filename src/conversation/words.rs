@@ -19,6 +19,12 @@ impl Conversation {
     /// A hook spoke.
     pub(super) fn hear(&mut self, envelope: Envelope) {
         let Envelope { speaker, command } = envelope;
+        if speaker.run.as_ref().is_some_and(|run| self.overruled.contains(run)) {
+            if let (Command::End(_), Some(run)) = (&command, &speaker.run) {
+                self.overruled.remove(run);
+            }
+            return;
+        }
         match command {
             Command::End(end) => return self.hook_ended(&speaker, end),
             Command::History(reply) => {
