@@ -1,5 +1,6 @@
 -- The chat itself, in the tables and columns of Chainlit's SQLAlchemy layer, so that either program can open a
 -- database of the other. An existing table stays as it is; columns that it lacks are added by the code beside this.
+-- No foreign keys: both programs delete by hand what hangs on a row, and checking them journals every statement.
 create table if not exists users (
     id text primary key,
     identifier text not null unique,
@@ -11,7 +12,7 @@ create table if not exists threads (
     id text primary key,
     "createdAt" text,
     name text,
-    "userId" text references users (id) on delete cascade,
+    "userId" text,
     "userIdentifier" text,
     tags text,
     metadata text
@@ -21,7 +22,7 @@ create table if not exists steps (
     id text primary key,
     name text not null,
     type text not null,
-    "threadId" text not null references threads (id) on delete cascade,
+    "threadId" text not null,
     "parentId" text,
     streaming boolean not null,
     "waitForAnswer" boolean,
@@ -45,7 +46,7 @@ create table if not exists steps (
 
 create table if not exists elements (
     id text primary key,
-    "threadId" text references threads (id) on delete cascade,
+    "threadId" text,
     type text,
     url text,
     "chainlitKey" text,
@@ -65,7 +66,7 @@ create table if not exists elements (
 create table if not exists feedbacks (
     id text primary key,
     "forId" text not null,
-    "threadId" text not null references threads (id) on delete cascade,
+    "threadId" text not null,
     value int not null,
     comment text
 );

@@ -22,7 +22,24 @@ impl Record {
     /// The record's content in its one spelling. Costs a serialisation.
     #[must_use]
     pub fn content(&self) -> Content {
+        self.content_of(canonical(&self.fact.attributes()))
+    }
+
+    /// Cleans the record and gives its content. Whether there was anything to clean comes with it.
+    #[must_use]
+    pub fn clean_content(&mut self) -> (Content, bool) {
         let attributes = canonical(&self.fact.attributes());
+        // How a NUL is spelled there; a text that merely looks so costs a second look.
+        if attributes.contains("\\u0000")
+            && let Some(fact) = cleaned(&self.fact)
+        {
+            self.fact = fact;
+            return (self.content(), true);
+        }
+        (self.content_of(attributes), false)
+    }
+
+    fn content_of(&self, attributes: String) -> Content {
         let execution = self.execution.as_ref().map(|id| id.as_str());
         let hash =
             content_hash(self.fact.record_type(), self.source.as_str(), execution, self.fact.entity(), &attributes);

@@ -67,6 +67,10 @@ mod tests {
         {
             assert_eq!(of_sqlstate(code, None), Class::Away, "{code}");
         }
+        for error in [sqlx::Error::PoolTimedOut, sqlx::Error::WorkerCrashed, sqlx::Error::RowNotFound] {
+            assert_eq!(classify(&error), Class::Away, "{error}");
+        }
+        assert_eq!(classify(&sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into())), Class::Away);
         assert_eq!(of_sqlstate("23505", Some("rejoinder_records_by_sequence")), Class::Away);
         for code in ["18", "19", "275", "787", "1299", "1555", "1811", "2067", "3091", "20"] {
             assert_ne!(of_sqlite_code(code), Class::Away, "{code}");

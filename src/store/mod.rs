@@ -1,7 +1,7 @@
 //! The store: two backends behind one trait, and one suite that both pass.
 //!
 //! A backend's `append` is one transaction with a fixed number of set-based statements: cursors locked first, then
-//! what is there is read, [`plan`] decides in memory, then everything is written. Only SQL differs between backends.
+//! what is there is read, a plan is made in memory, then everything is written. Only SQL differs between backends.
 
 mod append;
 mod assemble;

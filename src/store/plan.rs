@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use serde_json::value::RawValue;
-
 use super::incomplete::{EXECUTION_LOST, LEGACY_ROWS, RECORD_REJECTED, UNSEQUENCED_ROWS};
 use super::known::{Known, KnownCursor, KnownRecord, SettledBy};
 use super::prepare::{Guard, Prepared, PreparedRecord};
@@ -110,9 +108,10 @@ impl Planner {
             return Stored::Rejected(code);
         }
         let key = (thread.clone(), record.id.clone());
+        let hash = record.hash_hex();
         if let Some(known) = self.records.get(&key) {
             return match known {
-                known if known.hash != record.hash_hex() => Stored::Conflict,
+                known if known.hash != hash => Stored::Conflict,
                 KnownRecord { quarantined: true, .. } => Stored::Quarantined,
                 KnownRecord { sequence, .. } => Stored::Duplicate(*sequence),
             };
@@ -125,11 +124,6 @@ impl Planner {
         {
             return Stored::AlreadySettled;
         }
-        let Ok(attributes) = RawValue::from_string(record.attributes.clone()) else {
-            self.reject(thread, record, "record_not_json", None);
-            return Stored::Rejected("record_not_json");
-        };
-
         let late = self.late(thread, record);
         let quarantined = matches!(late, Late::Quarantine);
         let (execution, origin) = match late {
@@ -146,13 +140,13 @@ impl Planner {
             entity: record.fact.entity().map(str::to_owned),
             kind: record.fact.record_type(),
             source: record.source.as_str(),
-            attributes,
-            hash: record.hash_hex(),
+            attributes: record.attributes.clone(),
+            hash: hash.clone(),
             mark,
             produced_at: record.produced_at.as_micros(),
             quarantined,
         });
-        self.records.insert(key, KnownRecord { hash: record.hash_hex(), sequence, quarantined });
+        self.records.insert(key, KnownRecord { hash, sequence, quarantined });
         if let Some(step) = record.fact.step().filter(|step| !step.streaming) {
             self.plan.writes.finished_partials.push(StepKey { thread: thread.clone(), id: step.id.clone() });
         }

@@ -4,7 +4,7 @@ use super::Append;
 use super::mark::hex;
 use crate::id::{ExecutionId, RecordId, ThreadId};
 use crate::protocol::Timestamp;
-use crate::record::{Fact, Record, Source, cleaned};
+use crate::record::{Fact, Record, Source};
 
 /// A record above this is refused. A text stands in it twice, so this is well above the 1 MiB that a producer may say.
 pub(super) const MAX_RECORD: usize = 8 << 20;
@@ -62,14 +62,12 @@ pub(super) fn prepare(batch: &[Append]) -> Vec<Prepared> {
 }
 
 pub(super) fn prepare_record(record: &Record) -> PreparedRecord {
-    let mut record = std::borrow::Cow::Borrowed(record);
-    if let Some(fact) = cleaned(&record.fact) {
+    let mut record = record.clone();
+    let (content, cleaned) = record.clean_content();
+    if cleaned {
         tracing::warn!(record = %record.id, "text held U+0000, replaced");
-        record.to_mut().fact = fact;
     }
-    let content = record.content();
     let bad = (content.attributes.len() > MAX_RECORD).then_some("record_too_big");
-    let record = record.into_owned();
     PreparedRecord {
         id: record.id,
         execution: record.execution,

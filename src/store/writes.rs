@@ -1,7 +1,6 @@
 //! Everything a plan wants written, as rows. Both backends take each list as one JSON array.
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use super::known::{KnownCursor, SettledBy};
 use super::row::{ElementRow, FeedbackRow, StepRow};
@@ -68,7 +67,8 @@ pub(super) struct RecordRow {
     #[serde(rename = "type")]
     pub kind: &'static str,
     pub source: &'static str,
-    pub attributes: Box<RawValue>,
+    /// JSON as text: it is carried through the statement and not taken apart in it.
+    pub attributes: String,
     pub hash: String,
     pub mark: Option<String>,
     pub produced_at: i64,

@@ -39,12 +39,12 @@ const INSERT_RECORDS: &str = r#"
 insert into rejoinder_records (project_id, thread_id, record_id, sequence, execution_id, origin_execution_id,
         entity_id, record_type, record_source, attributes, content_hash, mark, produced_at, created_at,
         quarantined_at)
-    select $1, r.thread, r.id, r.sequence, r.execution, r.origin, r.entity, r.type, r.source, r.attributes,
+    select $1, r.thread, r.id, r.sequence, r.execution, r.origin, r.entity, r.type, r.source, r.attributes::jsonb,
         decode(r.hash, 'hex'), decode(r.mark, 'hex'), to_timestamp(r.produced_at / 1000000.0),
         to_timestamp($2::bigint / 1000000.0),
         case when r.quarantined then to_timestamp($2::bigint / 1000000.0) end
     from jsonb_to_recordset($3::jsonb) as r (thread text, id text, sequence bigint, execution text, origin text,
-        entity text, type text, source text, attributes jsonb, hash text, mark text, produced_at bigint,
+        entity text, type text, source text, attributes text, hash text, mark text, produced_at bigint,
         quarantined boolean)
 "#;
 

@@ -29,6 +29,11 @@ impl SqliteStore {
             .busy_timeout(Duration::from_secs(5))
             .foreign_keys(true)
             .synchronous(SqliteSynchronous::Full)
+            // The default of 2 MB spills pages of a batch before its commit; statement journals are small and short.
+            .pragma("cache_size", "-65536")
+            .pragma("temp_store", "memory")
+            // Ids are random, so each batch touches many pages: fewer, larger checkpoints write each page once.
+            .pragma("wal_autocheckpoint", "8000")
             .disable_statement_logging();
         let writer = SqlitePoolOptions::new()
             .min_connections(1)

@@ -40,9 +40,12 @@ select
 
 /// $1 project, $2 instance, $3 now, then the lists of [`super::super::writes::Writes`] in order.
 /// `{columns}` and `{values}` are for a `disableFeedback` that an old table may demand.
+/// `or fail`: an error ends the transaction or goes back to a savepoint anyway, so no statement needs a journal of its
+/// own, which costs a tenth of the time.
+/// `materialized`: `json_each` writes its value out anew for each column that is taken from it.
 /// Parameters are spelled `$1`: with `?9` the driver counts eight that a statement does not use, and loses its place.
 pub(super) const WRITE: &str = r#"
-insert into rejoinder_cursors (project_id, thread_id, epoch, latest_sequence, mark, incomplete_at, incomplete_why,
+insert or fail into rejoinder_cursors (project_id, thread_id, epoch, latest_sequence, mark, incomplete_at, incomplete_why,
         step_count, step_newest, created_at, updated_at)
     select $1, value ->> 'thread', value ->> 'epoch', value ->> 'latest', unhex(value ->> 'mark'),
         case when value ->> 'incomplete' is not null then $3 end, value ->> 'incomplete',
@@ -53,15 +56,16 @@ insert into rejoinder_cursors (project_id, thread_id, epoch, latest_sequence, ma
         incomplete_why = excluded.incomplete_why, step_count = excluded.step_count,
         step_newest = excluded.step_newest, updated_at = excluded.updated_at;
 
-insert into rejoinder_records (project_id, thread_id, record_id, sequence, execution_id, origin_execution_id,
+with rows (value) as materialized (select value from json_each($5))
+insert or fail into rejoinder_records (project_id, thread_id, record_id, sequence, execution_id, origin_execution_id,
         entity_id, record_type, record_source, attributes, content_hash, mark, produced_at, created_at,
         quarantined_at)
     select $1, value ->> 'thread', value ->> 'id', value ->> 'sequence', value ->> 'execution', value ->> 'origin',
-        value ->> 'entity', value ->> 'type', value ->> 'source', value -> 'attributes', unhex(value ->> 'hash'),
+        value ->> 'entity', value ->> 'type', value ->> 'source', value ->> 'attributes', unhex(value ->> 'hash'),
         unhex(value ->> 'mark'), value ->> 'produced_at', $3, case when value ->> 'quarantined' then $3 end
-    from json_each($5);
+    from rows;
 
-insert into rejoinder_executions (project_id, thread_id, execution_id, instance_id, state, trigger_id, started_at,
+insert or fail into rejoinder_executions (project_id, thread_id, execution_id, instance_id, state, trigger_id, started_at,
         settled_at, settled_by, reason)
     select $1, value ->> 'thread', value ->> 'id', $2, value ->> 'state', value ->> 'trigger',
         value ->> 'started_at', case when value ->> 'settled_by' is not null then $3 end, value ->> 'settled_by',
@@ -71,7 +75,7 @@ insert into rejoinder_executions (project_id, thread_id, execution_id, instance_
         settled_at = excluded.settled_at, settled_by = excluded.settled_by, reason = excluded.reason
     where rejoinder_executions.settled_at is null;
 
-insert into threads (id, "createdAt", name, "userId", "userIdentifier", tags, metadata)
+insert or fail into threads (id, "createdAt", name, "userId", "userIdentifier", tags, metadata)
     select value ->> 'id', value ->> 'createdAt', value ->> 'name',
         (select id from users where identifier = value ->> 'userIdentifier'), value ->> 'userIdentifier', value ->> 'tags', value ->> 'metadata'
     from json_each($7);
@@ -87,7 +91,8 @@ delete from feedbacks where "forId" in (select value ->> 'id' from json_each($9)
 delete from steps where id in (select value ->> 'id' from json_each($9))
     and "threadId" in (select value ->> 'thread' from json_each($9));
 
-insert into steps (id, name, type, "threadId", "parentId", streaming, "waitForAnswer", "isError", metadata, tags,
+with rows (value) as materialized (select value from json_each($10))
+insert or fail into steps (id, name, type, "threadId", "parentId", streaming, "waitForAnswer", "isError", metadata, tags,
         input, output, "createdAt", command, start, "end", generation, "showInput", language, "defaultOpen",
         "autoCollapse", modes{columns})
     select value ->> 'id', value ->> 'name', value ->> 'type', value ->> 'threadId', value ->> 'parentId',
@@ -95,7 +100,7 @@ insert into steps (id, name, type, "threadId", "parentId", streaming, "waitForAn
         value ->> 'tags', value ->> 'input', value ->> 'output', value ->> 'createdAt', value ->> 'command',
         value ->> 'start', value ->> 'end', value ->> 'generation', value ->> 'showInput', value ->> 'language',
         value ->> 'defaultOpen', value ->> 'autoCollapse', value ->> 'modes'{values}
-    from json_each($10) where true
+    from rows where true
     on conflict (id) do update set name = excluded.name, type = excluded.type, "parentId" = excluded."parentId",
         streaming = excluded.streaming, "waitForAnswer" = excluded."waitForAnswer", "isError" = excluded."isError",
         metadata = excluded.metadata, tags = excluded.tags, input = excluded.input, output = excluded.output,
@@ -110,7 +115,7 @@ update steps set "end" = coalesce("end", j.value ->> 'end'),
     from json_each($11) as j where steps.id = j.value ->> 'id';
 
 delete from elements where id in (select value from json_each($12));
-insert into elements (id, "threadId", type, url, "chainlitKey", name, display, "objectKey", size, page, language,
+insert or fail into elements (id, "threadId", type, url, "chainlitKey", name, display, "objectKey", size, page, language,
         "forId", mime, props, "autoPlay", "playerConfig")
     select value ->> 'id', value ->> 'threadId', value ->> 'type', value ->> 'url', value ->> 'chainlitKey',
         value ->> 'name', value ->> 'display', value ->> 'objectKey', value ->> 'size', value ->> 'page',
@@ -124,7 +129,7 @@ insert into elements (id, "threadId", type, url, "chainlitKey", name, display, "
 
 delete from feedbacks where id in (select value from json_each($14));
 delete from feedbacks where "forId" in (select value from json_each($15));
-insert into feedbacks (id, "forId", "threadId", value, comment)
+insert or fail into feedbacks (id, "forId", "threadId", value, comment)
     select value ->> 'id', value ->> 'forId', value ->> 'threadId', value ->> 'value', value ->> 'comment'
     from json_each($16) where true
     on conflict (id) do update set "forId" = excluded."forId", value = excluded.value, comment = excluded.comment;
@@ -134,7 +139,7 @@ delete from rejoinder_partials where project_id = $1 and (thread_id, step_id) in
 delete from rejoinder_partials where project_id = $1 and (thread_id, execution_id) in
     (select value ->> 'thread', value ->> 'id' from json_each($18));
 
-insert into rejoinder_rejects (project_id, thread_id, record_id, code, detail, body, rejected_at)
+insert or fail into rejoinder_rejects (project_id, thread_id, record_id, code, detail, body, rejected_at)
     select $1, value ->> 'thread', value ->> 'record', value ->> 'code', value ->> 'detail', value ->> 'body', $3
     from json_each($19) where true
     on conflict (project_id, thread_id, record_id) do nothing;

@@ -171,7 +171,7 @@ async fn p14_a_stored_record_reads_back_as_it_was(database: &Database) {
     assert_eq!(read.len(), records.len());
 }
 
-/// Red when: the mark leaves out the record before, or the content.
+/// What `verify` recomputes. (That a mark holds its past is tested beside it.)
 async fn p14_marks_are_chained_over_what_is_stored(database: &Database) {
     let db = database.open().await;
     let thread = ThreadId::random();

@@ -26,8 +26,8 @@ fn text(thread: &ThreadId, id: &str) -> Record {
     record(id, message(thread, &format!("{id}-{thread}"), "x"))
 }
 
-/// Red when: the cursor is read without its lock (two writers take one number), or numbers come from a sequence of
-/// the database (a reader passes rows that commit later).
+/// The lock makes it so, and the unique index on the sequence watches over it: without the lock this stays green and
+/// slow, without both it is red. (Numbers from a sequence of the database would let a reader pass rows that commit later.)
 async fn i1_numbers_have_no_hole_for_any_reader(database: &Database) {
     const WRITERS: usize = 8;
     const EACH: usize = 50;
@@ -59,7 +59,7 @@ async fn i1_numbers_have_no_hole_for_any_reader(database: &Database) {
     assert_eq!(db.records(&thread, seen, None, 10).await.unwrap().len(), 0);
 }
 
-/// Red when: the lock is taken after the rows are inserted, or not at all.
+/// Red when: the cursors are not locked.
 async fn i2_commit_order_is_number_order(database: &Database) {
     let gate = Gate::at(Point::BeforeCommit);
     let db = database.open_with(probed(gate.clone())).await;
@@ -115,28 +115,36 @@ async fn i3_threads_do_not_wait_for_each_other(database: &Database) {
 /// Red when: the threads of a lookup are not sorted before they are locked.
 async fn i4_opposite_orders_of_threads_never_deadlock(database: &Database) {
     let db = database.open_with(probed(std::sync::Arc::new(Pause(Point::AfterLock, Duration::from_millis(5))))).await;
-    let (a, b) = (started(&*db).await, started(&*db).await);
+    // Many threads and four orders: those who waited for one writer wake together and lock at the same time.
+    let mut threads = Vec::new();
+    for _ in 0..60 {
+        threads.push(started(&*db).await);
+    }
     let began = Instant::now();
-    let rounds = |name: &'static str, threads: [ThreadId; 2]| {
-        let db = db.clone();
-        tokio::spawn(async move {
-            for i in 0..50 {
-                let batch = threads.each_ref().map(|t| append(t, vec![text(t, &format!("{name}{i}"))]));
+    let mut writers = tokio::task::JoinSet::new();
+    for writer in 0..4 {
+        let (db, mut threads) = (db.clone(), threads.clone());
+        threads.rotate_left(15 * writer);
+        if writer % 2 == 1 {
+            threads.reverse();
+        }
+        writers.spawn(async move {
+            for i in 0..10 {
+                let batch: Vec<_> =
+                    threads.iter().map(|of| append(of, vec![text(of, &format!("{writer}-{i}"))])).collect();
                 db.append(&batch).await.unwrap();
             }
-        })
-    };
-    let (one, two) = (rounds("one", [a.clone(), b.clone()]), rounds("two", [b.clone(), a.clone()]));
-    one.await.unwrap();
-    two.await.unwrap();
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    for thread in [a, b] {
-        assert_eq!(db.cursor(&thread).await.unwrap().unwrap().latest, 101);
+        });
+    }
+    writers.join_all().await;
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    for thread in threads {
+        assert_eq!(db.cursor(&thread).await.unwrap().unwrap().latest, 41);
     }
 }
 
-/// Red when: record rows are inserted before the cursor is locked (the measured deadlock of two workers that deliver
-/// the same two records in opposite order).
+/// Would be red with record rows inserted before the cursor is locked: that deadlock was measured (records.md, T2); here
+/// the order of the statements rules it out.
 async fn i5_opposite_orders_of_records_never_deadlock(database: &Database) {
     let pause = Pause(Point::AfterInsert, Duration::from_millis(2));
     let db = database.open_with(probed(std::sync::Arc::new(pause))).await;

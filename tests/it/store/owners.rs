@@ -131,6 +131,10 @@ async fn p18_a_deleted_thread_stays_deleted(database: &Database) {
 async fn p18_a_deletion_waits_for_what_is_being_written(database: &Database) {
     let gate = Gate::at(Point::BeforeCommit);
     let db = database.open_with(probed(gate.clone())).await;
+    if database.kind == Kind::Postgres {
+        // An old database may have no such key, which would do our work.
+        database.run(r#"alter table steps drop constraint "steps_threadId_fkey""#).await;
+    }
     gate.let_through();
     let thread = started(&*db).await;
     gate.arrival().await;

@@ -81,8 +81,12 @@ async fn the_list_is_the_owners_alone(database: &Database) {
     let mut batch = append(&theirs, vec![start_for(&theirs, Some("bert"))]);
     batch.owner = Some("bert".into());
     db.append(&[batch]).await.unwrap();
-    assert_eq!(list(&*db, &query(10, None)).await, [mine.clone()]);
-    assert_eq!(list(&*db, &query(10, Some(&theirs))).await, [mine.clone()], "a foreign cursor is an unknown one");
+    assert_eq!(list(&*db, &query(10, None)).await, std::slice::from_ref(&mine));
+    assert_eq!(
+        list(&*db, &query(10, Some(&theirs))).await,
+        std::slice::from_ref(&mine),
+        "a foreign cursor is an unknown one"
+    );
     db.delete_thread(&mine).await.unwrap();
     assert_eq!(list(&*db, &query(10, None)).await, []);
 }

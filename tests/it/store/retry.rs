@@ -42,7 +42,8 @@ async fn i8_a_retry_keeps_its_number(database: &Database) {
     assert_eq!(store(&*db, &thread, twice).await, expected, "equal ids inside one batch");
 }
 
-/// Red when (PostgreSQL): cursor and row are one statement, which sees the snapshot from before the lock.
+/// Held twice: by the lock, and by the key that sends the loser of a race to be stored piece by piece, where it finds the
+/// winner's row. Red only without both.
 async fn i8_a_retry_by_two_workers_at_once_keeps_one_number(database: &Database) {
     let db = database.open().await;
     let thread = started(&*db).await;
