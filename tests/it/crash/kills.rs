@@ -30,8 +30,8 @@ struct Tab {
     written: Vec<(StepId, String)>,
 }
 
-/// Red when the journal answers before it has committed; when `settle_lost` is left out; when the store numbers a
-/// retry anew. With `PRAGMA synchronous = off` it stays green: only a machine that loses its power shows that.
+/// Red when the journal answers before it has committed; when `settle_lost` is not called. `REJOINDER_LONG` makes it
+/// twenty kills.
 async fn what_was_shown_survives_every_kill(database: &Database) {
     let seed = std::env::var("REJOINDER_SEED").map_or_else(|_| rand::random(), |seed| seed.parse().unwrap());
     let kills = if std::env::var("REJOINDER_LONG").is_ok() { 20 } else { 8 };
