@@ -204,7 +204,7 @@ async fn five_sockets_one_after_the_other_resume_once() {
     assert_eq!(scene.hooks.of(&page.session).resumes, 1);
 }
 
-/// Red when connections are numbered at CONNECT. The sockets are those of five pages that share a session id.
+/// Red when a socket that was replaced is not sent away. The sockets are those of five pages that share a session id.
 #[tokio::test]
 async fn five_sockets_at_once_resume_once() {
     let scene = Scene::new().await;
