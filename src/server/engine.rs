@@ -55,6 +55,7 @@ impl Engine {
         if !lost.is_empty() {
             warn!(runs = lost.len(), "runs of a process that died are settled as lost");
         }
+        let former = store.session_hashes().await?.into_iter().collect();
         let (talking, stop_talking) = (TaskTracker::new(), CancellationToken::new());
         let (writing, stop_writing) = (TaskTracker::new(), CancellationToken::new());
         let journal = Journal::start(store.clone(), &writing, stop_writing.clone());
@@ -72,6 +73,7 @@ impl Engine {
             conversations: conversations.clone(),
             store: store.clone(),
             journal: journal.clone(),
+            former,
             settings: session_settings(config, app),
             tracker: talking.clone(),
             clock,

@@ -60,8 +60,9 @@ impl Sessions {
             return Err(Refusal::ShuttingDown);
         }
         // A former process may have known this tab. Should the store not answer, the page's own thread id must do.
-        let known = self.live.contains_key(&page.session);
-        let former = if known { None } else { self.store.session(&page.session.key()).await.ok().flatten() };
+        let key = page.session.key();
+        let asks = self.former.contains(&key) && !self.live.contains_key(&page.session);
+        let former = if asks { self.store.session(&key).await.ok().flatten() } else { None };
         let identifier = page.user.as_ref().map(|user| user.identifier.clone());
         let former = former.filter(|former| former.owner == identifier);
         loop {

@@ -14,6 +14,7 @@ pub use connect::{Connect, Refusal};
 pub use link::{Flooded, Link};
 pub use outbox::{ConnectionNumber, Entry, Outbox};
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -57,6 +58,8 @@ pub struct Sessions {
     tracker: tokio_util::task::TaskTracker,
     tabs: AtomicU64,
     closed: AtomicBool,
+    /// The keys of the tabs that former processes knew: nobody else's row is looked for.
+    former: HashSet<String>,
     clock: crate::clock::Clock,
 }
 
@@ -108,6 +111,8 @@ pub struct Foundation {
     pub store: Arc<dyn Store>,
     /// Where their rows are written, behind.
     pub journal: Journal,
+    /// The keys of the tabs that former processes knew.
+    pub former: HashSet<String>,
     /// How they behave.
     pub settings: SessionSettings,
     /// Every task is tracked.
@@ -120,7 +125,7 @@ impl Sessions {
     /// No sessions yet.
     #[must_use]
     pub fn new(foundation: Foundation) -> Arc<Self> {
-        let Foundation { conversations, store, journal, settings, tracker, clock } = foundation;
+        let Foundation { conversations, store, journal, former, settings, tracker, clock } = foundation;
         Arc::new(Self {
             live: DashMap::new(),
             conversations,
@@ -130,6 +135,7 @@ impl Sessions {
             tracker,
             tabs: AtomicU64::new(1),
             closed: AtomicBool::new(false),
+            former,
             clock,
         })
     }

@@ -253,6 +253,9 @@ pub trait Store: Send + Sync + 'static {
     /// The row of a tab that a former process knew.
     async fn session(&self, hash: &str) -> Result<Option<LiveSession>, StoreError>;
 
+    /// The keys of all rows of tabs, so that a page that no former process knew costs no look-up.
+    async fn session_hashes(&self) -> Result<Vec<String>, StoreError>;
+
     /// Settles every open run of another instance as lost: partial texts become interrupted messages, each thread is
     /// marked incomplete (`execution_lost`). Gives the runs that it settled.
     async fn settle_lost(&self, instance: &str, now: Timestamp) -> Result<Vec<ExecutionId>, StoreError>;

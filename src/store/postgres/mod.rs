@@ -91,6 +91,10 @@ impl Store for PostgresStore {
         self.read_session(hash).await
     }
 
+    async fn session_hashes(&self) -> Result<Vec<String>, StoreError> {
+        self.read_session_hashes().await
+    }
+
     async fn settle_lost(&self, instance: &str, now: Timestamp) -> Result<Vec<ExecutionId>, StoreError> {
         self.remove_old_sessions(now).await?;
         let batch = self.read_left(instance).await?.appends(now)?;

@@ -159,6 +159,14 @@ impl SqliteStore {
         row.as_deref().map(assemble::session).transpose()
     }
 
+    pub(super) async fn read_session_hashes(&self) -> Result<Vec<String>, StoreError> {
+        sqlx::query_scalar("select hash from rejoinder_sessions where project_id = ?")
+            .bind(&self.project)
+            .fetch_all(&self.readers)
+            .await
+            .map_err(StoreError::Unavailable)
+    }
+
     pub(super) async fn read_records(
         &self,
         thread: &ThreadId,

@@ -39,7 +39,7 @@ fn whatever_happens_to_its_lines_a_tab_is_restored_once_and_ends_with_its_thread
 }
 
 async fn history(seed: u64) {
-    let show = if seed % 3 == 0 { Show::AtOnce } else { Show::Stored };
+    let show = if seed.is_multiple_of(3) { Show::AtOnce } else { Show::Stored };
     let world = World::new(seed, show);
     let stored = world.roll(4) > 0;
     let thread = stored.then(|| world.thread(world.roll(5) as usize));

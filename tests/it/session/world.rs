@@ -143,6 +143,7 @@ impl World {
             conversations: conversations.clone(),
             store: store.clone(),
             journal,
+            former: HashSet::new(),
             settings: SessionSettings {
                 timeout: Duration::from_secs(300),
                 user_env: Vec::new(),

@@ -122,6 +122,10 @@ impl Store for FakeStore {
         Ok(None)
     }
 
+    async fn session_hashes(&self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
     async fn settle_lost(&self, _: &str, _: Timestamp) -> Result<Vec<ExecutionId>, StoreError> {
         Ok(Vec::new())
     }

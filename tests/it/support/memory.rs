@@ -157,6 +157,10 @@ impl Store for Memory {
         Ok(self.sessions.lock().unwrap().get(hash).cloned())
     }
 
+    async fn session_hashes(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self.sessions.lock().unwrap().keys().cloned().collect())
+    }
+
     async fn settle_lost(&self, _: &str, _: Timestamp) -> Result<Vec<ExecutionId>, StoreError> {
         Ok(Vec::new())
     }
