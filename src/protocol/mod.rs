@@ -5,6 +5,8 @@
 mod action;
 mod ask;
 mod client;
+mod command;
+mod day;
 mod element;
 mod feedback;
 mod handshake;
@@ -13,10 +15,13 @@ mod step;
 mod thread;
 mod time;
 mod user;
+mod widget;
 
 pub use action::Action;
 pub use ask::{Ask, AskKind, AskSpec};
 pub use client::{BadEvent, ClientEvent, ClientMessage, EditedMessage, FavoriteMessage, FileReference};
+pub use command::{Command, Mode, ModeOption};
+pub use day::Day;
 pub use element::{Display, Element, ElementKind};
 pub use feedback::Feedback;
 pub use handshake::{Handshake, HandshakeError};
@@ -25,3 +30,4 @@ pub use step::{ShowInput, Step, StepKind};
 pub use thread::{PageInfo, Thread, ThreadPage};
 pub use time::Timestamp;
 pub use user::User;
+pub use widget::{Choice, DateMode, SettingsForm, Tab, Widget, WidgetKind};

@@ -6,7 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Action, Ask, Element, Step, Thread};
+use super::{Action, Ask, Command, Element, Mode, SettingsForm, Step, Thread};
 use crate::id::{ElementId, StepId, ThreadId};
 
 /// An event from the server. A new wire event is a new variant.
@@ -63,11 +63,11 @@ pub enum ServerEvent {
     /// A button is gone.
     RemoveAction(Arc<Action>),
     /// The settings form; resets the page's values to `initial`.
-    ChatSettings(Arc<[Value]>),
+    ChatSettings(Arc<SettingsForm>),
     /// The commands of the composer.
-    SetCommands(Arc<[Value]>),
+    SetCommands(Arc<[Command]>),
     /// The modes of the composer.
-    SetModes(Arc<[Value]>),
+    SetModes(Arc<[Mode]>),
     /// The stored favourites.
     SetFavorites(Arc<[Step]>),
     /// The title of the side view.
@@ -217,7 +217,9 @@ impl Serialize for ServerEvent {
                 map.end()
             }
             Self::Action(action) | Self::RemoveAction(action) => action.serialize(serializer),
-            Self::ChatSettings(list) | Self::SetCommands(list) | Self::SetModes(list) => list.serialize(serializer),
+            Self::ChatSettings(form) => form.serialize(serializer),
+            Self::SetCommands(list) => list.serialize(serializer),
+            Self::SetModes(list) => list.serialize(serializer),
             Self::SetFavorites(list) => list.serialize(serializer),
             Self::SetSidebarElements { elements, key } => {
                 let mut map = serializer.serialize_map(Some(2))?;
