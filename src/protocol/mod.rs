@@ -4,6 +4,7 @@
 
 mod action;
 mod ask;
+mod audio;
 mod client;
 mod command;
 mod day;
@@ -21,6 +22,7 @@ mod widget;
 
 pub use action::Action;
 pub use ask::{Ask, AskKind, AskSpec};
+pub use audio::{AudioChunk, RecordedChunk};
 pub use client::{BadEvent, ClientEvent, ClientMessage, EditedMessage, FavoriteMessage, FileReference};
 pub use command::{Command, Mode, ModeOption};
 pub use day::Day;

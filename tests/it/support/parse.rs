@@ -43,6 +43,7 @@ pub fn server_event(name: &str, argument: Value) -> ServerEvent {
         "set_commands" => ServerEvent::SetCommands(read(argument)),
         "set_modes" => ServerEvent::SetModes(read(argument)),
         "set_favorites" => ServerEvent::SetFavorites(read(argument)),
+        "audio_connection" => ServerEvent::AudioConnection(argument == "on"),
         "toast" => ServerEvent::Toast(Toast { message: text("message"), kind: colour(&text("type")) }),
         other => panic!("the server sent {other}: {argument}"),
     }
