@@ -29,3 +29,14 @@ pub struct Action {
     #[serde(default)]
     pub for_id: Option<StepId>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_button_on_the_wire_says_every_key() {
+        let bare: Action = serde_json::from_value(serde_json::json!({"id": "A", "name": "press"})).unwrap();
+        insta::assert_json_snapshot!(bare);
+    }
+}

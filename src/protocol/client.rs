@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::id::StepId;
-use crate::protocol::StepKind;
+use crate::protocol::{RecordedChunk, StepKind};
 
 /// An event from a page.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,9 @@ pub enum ClientEvent {
     WindowMessage(Value),
     /// The microphone button.
     AudioStart,
-    /// The microphone button again.
+    /// A piece of what the recorder hears.
+    AudioChunk(RecordedChunk),
+    /// The microphone button again, or the recorder failed.
     AudioEnd,
     /// The settings form was confirmed.
     SettingsChange(Map<String, Value>),
@@ -116,6 +118,7 @@ impl ClientEvent {
             "clear_session" => Self::ClearSession,
             "window_message" => Self::WindowMessage(first),
             "audio_start" => Self::AudioStart,
+            "audio_chunk" => Self::AudioChunk(RecordedChunk::parse(&first)?),
             "audio_end" => Self::AudioEnd,
             "chat_settings_change" => Self::SettingsChange(object(first)?),
             "chat_settings_edit" => Self::SettingsEdit(object(first)?),
@@ -276,5 +279,34 @@ mod tests {
         assert_eq!(ClientEvent::parse("client_message", vec![]), Err(BadEvent::Message("envelope")));
         assert_eq!(ClientEvent::parse("chat_settings_change", vec![json!(1)]), Err(BadEvent::Argument("values")));
         assert_eq!(ClientEvent::parse("stop", vec![json!("extra")]), Ok(ClientEvent::Stop));
+    }
+
+    #[test]
+    fn every_event_is_read() {
+        let step = json!({"id": "M", "output": "new", "type": "user_message", "metadata": {"favorite": true}});
+        let chunk = json!({"isStart": true, "mimeType": "pcm16", "elapsedTime": 12.5, "data": {"_placeholder": true}});
+        let values = json!({"Model": "a", "Temperature": 0.5, "Name": null});
+        let mut message = stock();
+        message["message"]["parentId"] = json!("P");
+        message["message"]["command"] = json!("Search");
+        message["message"]["modes"] = json!({"llm": "a"});
+        message["message"]["language"] = json!("json");
+        let events = [
+            ("connection_successful", vec![]),
+            ("fetch_favorites", vec![]),
+            ("client_message", vec![message]),
+            ("edit_message", vec![json!({"message": step})]),
+            ("message_favorite", vec![json!({"message": step})]),
+            ("stop", vec![]),
+            ("clear_session", vec![]),
+            ("window_message", vec![json!(["anything"])]),
+            ("audio_start", vec![]),
+            ("audio_chunk", vec![chunk]),
+            ("audio_end", vec![]),
+            ("chat_settings_change", vec![values.clone()]),
+            ("chat_settings_edit", vec![values]),
+        ];
+        let read = events.map(|(name, args)| (name, ClientEvent::parse(name, args).unwrap()));
+        insta::assert_debug_snapshot!(read);
     }
 }

@@ -22,3 +22,21 @@ pub struct Feedback {
     #[serde(default)]
     pub comment: Option<String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn votes_on_the_wire() {
+        let first = Feedback { id: None, for_id: "R".into(), thread_id: Some("T".into()), value: 1, comment: None };
+        let kept = Feedback {
+            id: Some("F".into()),
+            for_id: "R".into(),
+            thread_id: None,
+            value: 0,
+            comment: Some("wrong".into()),
+        };
+        insta::assert_json_snapshot!([first, kept]);
+    }
+}

@@ -6,7 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Action, Ask, Element, Step, Thread};
+use super::{Action, Ask, Command, Element, Mode, SettingsForm, Step, Thread};
 use crate::id::{ElementId, StepId, ThreadId};
 
 /// An event from the server. A new wire event is a new variant.
@@ -63,11 +63,11 @@ pub enum ServerEvent {
     /// A button is gone.
     RemoveAction(Arc<Action>),
     /// The settings form; resets the page's values to `initial`.
-    ChatSettings(Arc<[Value]>),
+    ChatSettings(Arc<SettingsForm>),
     /// The commands of the composer.
-    SetCommands(Arc<[Value]>),
+    SetCommands(Arc<[Command]>),
     /// The modes of the composer.
-    SetModes(Arc<[Value]>),
+    SetModes(Arc<[Mode]>),
     /// The stored favourites.
     SetFavorites(Arc<[Step]>),
     /// The title of the side view.
@@ -217,7 +217,9 @@ impl Serialize for ServerEvent {
                 map.end()
             }
             Self::Action(action) | Self::RemoveAction(action) => action.serialize(serializer),
-            Self::ChatSettings(list) | Self::SetCommands(list) | Self::SetModes(list) => list.serialize(serializer),
+            Self::ChatSettings(form) => form.serialize(serializer),
+            Self::SetCommands(list) => list.serialize(serializer),
+            Self::SetModes(list) => list.serialize(serializer),
             Self::SetFavorites(list) => list.serialize(serializer),
             Self::SetSidebarElements { elements, key } => {
                 let mut map = serializer.serialize_map(Some(2))?;
@@ -229,6 +231,129 @@ impl Serialize for ServerEvent {
             Self::Toast(toast) => toast.serialize(serializer),
             Self::WindowMessage(value) => value.serialize(serializer),
             Self::AudioConnection(on) => if *on { "on" } else { "off" }.serialize(serializer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::super::{AskKind, AskSpec, ElementKind, ModeOption, StepKind, Timestamp, Widget, WidgetKind};
+    use super::*;
+
+    fn step() -> Step {
+        let mut step = Step::new("S".into(), "T".into(), StepKind::AssistantMessage, "Assistant");
+        step.output = "hello".into();
+        step
+    }
+
+    fn element() -> Element {
+        let mut element = Element::new("E".into(), ElementKind::Custom, "Card");
+        element.chainlit_key = Some("F".into());
+        element
+    }
+
+    fn action() -> Arc<Action> {
+        Arc::new(Action {
+            id: "A".into(),
+            name: "press".into(),
+            payload: Map::new(),
+            label: "Press".into(),
+            tooltip: String::new(),
+            icon: None,
+            for_id: Some("S".into()),
+        })
+    }
+
+    fn thread() -> Thread {
+        Thread {
+            id: "T".into(),
+            created_at: Some(Timestamp::from_micros(1_764_455_739_129_157)),
+            name: None,
+            user_id: Some("U".into()),
+            user_identifier: Some("anna".into()),
+            tags: None,
+            metadata: Map::new(),
+            steps: vec![step()],
+            elements: vec![element()],
+        }
+    }
+
+    fn command() -> Command {
+        let (id, description, icon) = ("Search".into(), "looks it up".into(), "globe".into());
+        Command { id, description, icon, button: true, persistent: false, selected: false }
+    }
+
+    fn mode() -> Mode {
+        let option = ModeOption { id: "a".into(), name: "A".into(), description: None, icon: None, default: true };
+        Mode { id: "llm".into(), name: "Model".into(), options: vec![option] }
+    }
+
+    /// The event of the next kind, so that a kind without an example does not compile.
+    fn after(event: &ServerEvent) -> Option<ServerEvent> {
+        use ServerEvent as E;
+        Some(match event {
+            E::TaskStart => E::TaskEnd,
+            E::TaskEnd => E::NewMessage(step().into()),
+            E::NewMessage(_) => E::UpdateMessage(step().into()),
+            E::UpdateMessage(_) => E::DeleteMessage(step().into()),
+            E::DeleteMessage(_) => E::StreamStart(Step { streaming: true, ..step() }.into()),
+            E::StreamStart(_) => {
+                E::StreamToken(Token { id: "S".into(), token: " you".into(), is_sequence: false, is_input: false })
+            }
+            E::StreamToken(_) => E::FirstInteraction { interaction: "hi".into(), thread_id: "T".into() },
+            E::FirstInteraction { .. } => E::ResumeThread(thread().into()),
+            E::ResumeThread(_) => E::ResumeThreadError("not found".into()),
+            E::ResumeThreadError(_) => {
+                let spec = AskSpec { step_id: "S".into(), timeout: 30, kind: AskKind::Text };
+                E::Ask(Ask { msg: Step { wait_for_answer: true, ..step() }, spec }.into())
+            }
+            E::Ask(_) => E::ClearAsk,
+            E::ClearAsk => E::AskTimeout,
+            E::AskTimeout => E::CallFn { name: "host".into(), args: json!({"a": 1}) },
+            E::CallFn { .. } => E::ClearCallFn,
+            E::ClearCallFn => E::CallFnTimeout,
+            E::CallFnTimeout => E::Element(element().into()),
+            E::Element(_) => E::RemoveElement("E".into()),
+            E::RemoveElement(_) => E::Action(action()),
+            E::Action(_) => E::RemoveAction(action()),
+            E::RemoveAction(_) => {
+                let widget = Widget::new("Loud", "Loud", WidgetKind::Switch { initial: true });
+                E::ChatSettings(SettingsForm::Widgets(vec![widget]).into())
+            }
+            E::ChatSettings(_) => E::SetCommands([command()].into()),
+            E::SetCommands(_) => E::SetModes([mode()].into()),
+            E::SetModes(_) => E::SetFavorites([step()].into()),
+            E::SetFavorites(_) => E::SetSidebarTitle("canvas".into()),
+            E::SetSidebarTitle(_) => E::SetSidebarElements { elements: vec![element().into()], key: None },
+            E::SetSidebarElements { .. } => E::TokenUsage(12),
+            E::TokenUsage(_) => E::Toast(Toast { message: "saved".into(), kind: ToastKind::Success }),
+            E::Toast(_) => E::WindowMessage(json!(["anything"])),
+            E::WindowMessage(_) => E::AudioConnection(true),
+            E::AudioConnection(_) => E::AudioInterrupt,
+            E::AudioInterrupt => E::Reload,
+            E::Reload => return None,
+        })
+    }
+
+    #[test]
+    fn every_event_on_the_wire() {
+        let events = std::iter::successors(Some(ServerEvent::TaskStart), after).collect::<Vec<_>>();
+        let sent = events.iter().map(|event| (event.name(), event)).collect::<Vec<_>>();
+        insta::assert_json_snapshot!(sent);
+    }
+
+    #[test]
+    fn lists_are_arrays_even_when_they_are_empty() {
+        let form = SettingsForm::Widgets(Vec::new());
+        for event in [
+            ServerEvent::ChatSettings(form.into()),
+            ServerEvent::SetCommands([].into()),
+            ServerEvent::SetModes([].into()),
+            ServerEvent::SetFavorites([].into()),
+        ] {
+            assert_eq!(serde_json::to_value(&event).unwrap(), json!([]), "{}", event.name());
         }
     }
 }

@@ -52,3 +52,25 @@ pub struct PageInfo {
     /// The last thread of the page; the next request gives it back.
     pub end_cursor: Option<ThreadId>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_of_threads_on_the_wire() {
+        let thread = Thread {
+            id: "T".into(),
+            created_at: None,
+            name: Some("hi".into()),
+            user_id: None,
+            user_identifier: None,
+            tags: Some(vec!["fast".into()]),
+            metadata: Map::new(),
+            steps: Vec::new(),
+            elements: Vec::new(),
+        };
+        let page_info = PageInfo { has_next_page: true, start_cursor: Some("T".into()), end_cursor: Some("T".into()) };
+        insta::assert_json_snapshot!(ThreadPage { page_info, data: vec![thread] });
+    }
+}

@@ -39,3 +39,20 @@ impl User {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_on_the_wire() {
+        let stored = User {
+            id: Some("U".into()),
+            created_at: Some(Timestamp::from_micros(1_764_455_739_129_157)),
+            display_name: Some("Anna".into()),
+            ..User::new("anna").with("image", "/a.png")
+        };
+        // Without anything, `metadata` is still an object.
+        insta::assert_json_snapshot!([stored, User::new("bert")]);
+    }
+}

@@ -11,7 +11,7 @@ use tracing::{debug, info, warn};
 use super::state::{Newest, Phase, Waiting};
 use super::{ConnectionNumber, Entry, Session};
 use crate::conversation::{Held, Input, SessionHook};
-use crate::protocol::{BadEvent, ClientEvent, ClientMessage};
+use crate::protocol::{BadEvent, ClientEvent, ClientMessage, ServerEvent};
 
 /// Messages that may wait for a restore.
 const MOST_HELD: usize = 256;
@@ -81,13 +81,19 @@ impl Link {
                 session.clear();
                 Ok(())
             }
-            // Answered by nobody who has neither favourites nor settings (chat-wire 3.4, 3.8).
+            // Nobody listens: without an answer the page would go on connecting for ever (chat-wire 2.9, M13).
+            Ok(ClientEvent::AudioStart) => {
+                session.outbox.show(ServerEvent::AudioConnection(false));
+                Ok(())
+            }
+            // Answered by nobody who has neither favourites nor settings (chat-wire 3.4, 3.8). Chunks of a recorder that
+            // has not yet heard that it is off are dropped.
             Ok(
                 ClientEvent::FetchFavorites
                 | ClientEvent::Favorite(_)
                 | ClientEvent::Edit(_)
                 | ClientEvent::WindowMessage(_)
-                | ClientEvent::AudioStart
+                | ClientEvent::AudioChunk(_)
                 | ClientEvent::AudioEnd
                 | ClientEvent::SettingsChange(_)
                 | ClientEvent::SettingsEdit(_),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rejoinder::conversation::Show;
 use rejoinder::id::{StepId, ThreadId};
-use rejoinder::protocol::ServerEvent;
+use rejoinder::protocol::{ClientEvent, ServerEvent};
 use tokio::time::Instant;
 
 use super::world::{Browser, World};
@@ -153,4 +153,19 @@ async fn a_visitor_who_never_speaks_leaves_no_thread() {
     answered(&browser, "now").await;
     let kept = rejoinder::record::fold(&thread, &world.store.records(&thread)).steps;
     assert!(kept.values().any(|step| step.output == "hello"), "what came before is stored with it");
+}
+
+/// A page that asks for the microphone of an application without ears is told so (chat-wire 2.9, M13). Red when
+/// `audio_start` is ignored: the page goes on connecting.
+#[tokio::test(start_paused = true)]
+async fn a_recorder_that_nobody_hears_is_switched_off() {
+    let world = World::new(28, Show::Stored);
+    let browser = Browser::new(&world, Some(world.thread(0)));
+    let line = browser.open().await;
+    world.settle().await;
+    line.tell(Ok(ClientEvent::AudioStart));
+    world.settle().await;
+    let heard = browser.heard.lock().unwrap().clone();
+    let answers = heard.into_iter().filter(|event| event.name() == "audio_connection").collect::<Vec<_>>();
+    assert_eq!(answers, [ServerEvent::AudioConnection(false)]);
 }

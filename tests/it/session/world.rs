@@ -367,7 +367,7 @@ impl Line {
         self.tell(Ok(ClientEvent::ClearSession));
     }
 
-    fn tell(&self, event: Result<ClientEvent, rejoinder::protocol::BadEvent>) {
+    pub fn tell(&self, event: Result<ClientEvent, rejoinder::protocol::BadEvent>) {
         if let Some(link) = &*self.link.lock().unwrap()
             && !self.dead.is_cancelled()
         {

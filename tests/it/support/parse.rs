@@ -39,7 +39,11 @@ pub fn server_event(name: &str, argument: Value) -> ServerEvent {
         "remove_element" => ServerEvent::RemoveElement(text("id").into()),
         "action" => ServerEvent::Action(whole(argument)),
         "remove_action" => ServerEvent::RemoveAction(whole(argument)),
+        "chat_settings" => ServerEvent::ChatSettings(whole(argument)),
+        "set_commands" => ServerEvent::SetCommands(read(argument)),
+        "set_modes" => ServerEvent::SetModes(read(argument)),
         "set_favorites" => ServerEvent::SetFavorites(read(argument)),
+        "audio_connection" => ServerEvent::AudioConnection(argument == "on"),
         "toast" => ServerEvent::Toast(Toast { message: text("message"), kind: colour(&text("type")) }),
         other => panic!("the server sent {other}: {argument}"),
     }
