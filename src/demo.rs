@@ -93,6 +93,6 @@ async fn ask(chat: Chat) -> crate::Result {
 async fn count(chat: Chat, session: UserSession) -> crate::Result {
     let count = session.get("count").and_then(|count| count.as_u64()).unwrap_or(0) + 1;
     session.set("count", count);
-    chat.say(format!("You have asked me to count {count} times in this conversation.")).await?;
+    chat.say(format!("In this conversation I have counted to {count}.")).await?;
     Ok(())
 }

@@ -19,7 +19,7 @@ const said = [
   "user_message: Ada",
   "assistant_message: Nice to meet you, Ada!",
   "user_message: count",
-  "assistant_message: You have asked me to count 1 times in this conversation.",
+  "assistant_message: In this conversation I have counted to 1.",
 ];
 const pages = "3 pages: proof of arrival, catching up, resuming once";
 
@@ -68,7 +68,7 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
   await shot("reloaded");
 
   await person.send("count");
-  await person.sees("assistant_message", "You have asked me to count 2 times in this conversation.");
+  await person.sees("assistant_message", "In this conversation I have counted to 2.");
   ok("it went on counting");
   await shot("counted");
 });
