@@ -1,5 +1,7 @@
 //! What a hook may know of the tab it works for.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::id::{SessionId, ThreadId};
@@ -23,7 +25,7 @@ pub struct About {
     /// Values the person entered, by name.
     pub user_env: Map<String, Value>,
     /// The headers of the request, names in lower case, without cookies.
-    pub headers: Vec<(String, String)>,
+    pub headers: Arc<[(String, String)]>,
     /// How messages are signed when nobody says otherwise.
     pub author: String,
 }
@@ -39,7 +41,7 @@ impl About {
             chat_profile: None,
             language: "en-US".into(),
             user_env: Map::new(),
-            headers: Vec::new(),
+            headers: Arc::from([]),
             author: "Assistant".into(),
         }
     }

@@ -119,7 +119,8 @@ impl fmt::Debug for Conversations {
 
 /// How a conversation is reached.
 pub(crate) struct Handle {
-    inputs: mpsc::Sender<Input>,
+    /// Boxed: a channel keeps room for many, and an idle tab should not.
+    inputs: mpsc::Sender<Box<Input>>,
     holders: AtomicUsize,
     owner: Option<String>,
 }
@@ -127,13 +128,13 @@ pub(crate) struct Handle {
 /// What a session tells its conversation.
 pub(crate) enum Input {
     /// A tab takes part from here on.
-    Join(Box<Member>),
+    Join(Member),
     /// Call `on_chat_start` for a tab.
     Greet(TabId),
     /// A tab's thread is about to be read.
-    Prepare(Box<Member>),
+    Prepare(Member),
     /// It was read: marker, hook, thread.
-    Restore { tab: TabId, thread: Box<Thread>, done: oneshot::Sender<Restored> },
+    Restore { tab: TabId, thread: Thread, done: oneshot::Sender<Restored> },
     /// Somebody wrote something.
     Message { tab: TabId, message: Arc<ClientMessage>, held: Held },
     /// Something that a tab sent was not taken.
@@ -168,12 +169,12 @@ impl fmt::Debug for Lease {
 impl Lease {
     /// Tells the conversation something. Never waits.
     pub(crate) fn tell(&self, input: Input) -> Result<(), Overfull> {
-        self.0.inputs.try_send(input).map_err(|_| Overfull)
+        self.0.inputs.try_send(Box::new(input)).map_err(|_| Overfull)
     }
 
     /// Tells the conversation something that must not be dropped.
     pub(crate) async fn tell_surely(&self, input: Input) -> Result<(), Overfull> {
-        self.0.inputs.send(input).await.map_err(|_| Overfull)
+        self.0.inputs.send(Box::new(input)).await.map_err(|_| Overfull)
     }
 }
 
@@ -181,7 +182,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         self.0.holders.fetch_sub(1, Ordering::AcqRel);
         // When the channel is full, the task looks by itself after what is in it.
-        let _ = self.0.inputs.try_send(Input::Look);
+        let _ = self.0.inputs.try_send(Box::new(Input::Look));
     }
 }
 
@@ -241,7 +242,7 @@ impl Conversations {
     pub async fn deleted(&self, thread: &ThreadId) {
         let handle = self.live.get(thread).map(|entry| entry.value().clone());
         if let Some(handle) = handle {
-            let _ = handle.inputs.send(Input::Deleted).await;
+            let _ = handle.inputs.send(Box::new(Input::Deleted)).await;
         }
     }
 

@@ -191,7 +191,7 @@ impl Conversation {
     }
 
     /// Keeps a copy of step events for tabs that are about to join.
-    fn note(&mut self, shows: &[(Audience, ServerEvent)]) {
+    pub(super) fn note(&mut self, shows: &[(Audience, ServerEvent)]) {
         if self.attempts.is_empty() {
             return;
         }

@@ -30,7 +30,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 pub(super) struct Task {
     pub(super) state: Conversation,
     pub(super) feed: Feed,
-    pub(super) inputs: mpsc::Receiver<Input>,
+    pub(super) inputs: mpsc::Receiver<Box<Input>>,
     pub(super) words: mpsc::Receiver<Box<Envelope>>,
     pub(super) caller: Caller,
     pub(super) handle: Arc<Handle>,
@@ -50,7 +50,7 @@ impl Task {
                 biased;
                 released = self.feed.next() => self.release(released),
                 input = self.inputs.recv() => match input {
-                    Some(input) => self.take(input),
+                    Some(input) => self.take(*input),
                     None => return,
                 },
                 word = self.words.recv(), if self.feed.len() < LONGEST_FEED => {
@@ -75,11 +75,11 @@ impl Task {
         match input {
             Input::Join(member) => {
                 self.state.listening.insert(member.id, Listening::Now);
-                self.state.members.insert(member.id, *member);
+                self.state.members.insert(member.id, member);
             }
             Input::Greet(tab) => self.state.greet(tab),
-            Input::Prepare(member) => self.state.prepare(*member),
-            Input::Restore { tab, thread, done } => self.state.restore(tab, *thread, done),
+            Input::Prepare(member) => self.state.prepare(member),
+            Input::Restore { tab, thread, done } => self.state.restore(tab, thread, done),
             Input::Message { tab, message, held } => self.state.message(tab, message, held),
             Input::Complain { tab, text } => self.state.complain(tab, text),
             Input::Stop(tab) => self.state.stop(tab),

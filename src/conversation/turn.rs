@@ -66,7 +66,7 @@ impl Conversation {
         if let Some(run) = &run {
             shows.push((Audience::All, ServerEvent::NewMessage(Arc::new(run.clone()))));
         }
-        self.remember_missed(&shows);
+        self.note(&shows);
         let append = self.append(records, once);
         self.remember_unstored(&shows);
         let then = match &run {
@@ -162,16 +162,6 @@ impl Conversation {
         let thread_id = self.thread.clone();
         marks
             .then(|| (Audience::Only(tab), ServerEvent::FirstInteraction { interaction: interaction(text), thread_id }))
-    }
-
-    fn remember_missed(&mut self, shows: &[(Audience, ServerEvent)]) {
-        for (audience, event) in shows {
-            for (tab, attempt) in &mut self.attempts {
-                if audience.includes_later(*tab) {
-                    attempt.missed(event);
-                }
-            }
-        }
     }
 
     /// Calls `on_chat_start` for a tab.

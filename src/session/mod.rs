@@ -219,7 +219,7 @@ impl Session {
             chat_profile: page.chat_profile.clone(),
             language: page.language.clone(),
             user_env: page.user_env.clone(),
-            headers: page.headers.clone(),
+            headers: page.headers.clone().into(),
             author: home.settings.author.clone(),
         };
         let owner = page.user.as_ref().map(|user| Owner { id: user.id.clone(), identifier: user.identifier.clone() });
@@ -238,16 +238,11 @@ impl Session {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn member(self: &Arc<Self>, thread: &ThreadId) -> Box<Member> {
+    fn member(self: &Arc<Self>, thread: &ThreadId) -> Member {
         let mut about = self.about.clone();
         about.thread = thread.clone();
         let page = Page { outbox: self.outbox.clone(), session: Arc::downgrade(self) };
-        Box::new(Member {
-            id: self.tab,
-            page: Arc::new(page),
-            about: Arc::new(about),
-            values: Arc::new(Values::default()),
-        })
+        Member { id: self.tab, page: Arc::new(page), about: Arc::new(about), values: Arc::new(Values::default()) }
     }
 
     /// Writes the row that tells a next process of this tab, behind.

@@ -123,7 +123,7 @@ impl Session {
             }
         };
         let (done, restored) = oneshot::channel();
-        let told = lease.tell_surely(Input::Restore { tab: self.tab, thread: Box::new(thread), done }).await;
+        let told = lease.tell_surely(Input::Restore { tab: self.tab, thread, done }).await;
         if let Some(lease) = self.keep(lease, wanted) {
             // The session ended meanwhile.
             let _ = lease.tell_surely(Input::Leave(self.tab)).await;
