@@ -13,7 +13,7 @@ use super::state::Conversation;
 use super::tab::TabId;
 use crate::chat::Speaker;
 use crate::id::StepId;
-use crate::protocol::{Ask, AskKind, AskSpec, ClientMessage, ServerEvent, Step};
+use crate::protocol::{Ask, AskKind, AskSpec, ClientMessage, ServerEvent, Step, whole_seconds};
 use crate::record::{Fact, Outcome, Record, Source};
 
 /// A question that waits for an answer.
@@ -28,17 +28,14 @@ impl OpenAsk {
     /// The question for a tab that comes to it later, with the time that is left.
     pub(super) fn again(&self) -> ServerEvent {
         let left = self.deadline.saturating_duration_since(Instant::now());
-        let timeout = left.as_secs() + u64::from(left.subsec_nanos() > 0);
-        let spec = AskSpec { timeout, ..self.ask.spec.clone() };
-        ServerEvent::Ask(Arc::new(Ask { msg: self.ask.msg.clone(), spec }))
+        ServerEvent::Ask(Arc::new(self.ask.with_time_left(left)))
     }
 }
 
 impl Conversation {
     pub(super) fn ask(&mut self, speaker: Speaker, step: Step, timeout: Duration, answer: oneshot::Sender<Value>) {
         let step = self.here(step);
-        let seconds = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
-        let spec = AskSpec { step_id: step.id.clone(), timeout: seconds, kind: AskKind::Text };
+        let spec = AskSpec { step_id: step.id.clone(), timeout: whole_seconds(timeout), kind: AskKind::Text };
         let fact = Fact::Asked {
             step: step.clone(),
             spec: serde_json::to_value(&spec).unwrap_or_default(),

@@ -47,7 +47,7 @@ impl Conversation {
         let mut records = first.clone().map(|(records, _)| records).unwrap_or_default();
         records.push(Record::derived(
             &self.thread,
-            run.as_ref().map(|run| run.id.clone()),
+            None,
             0,
             Source::User,
             self.clock.now(),

@@ -1,6 +1,7 @@
 //! Questions (chat-wire 4.4).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -14,6 +15,20 @@ pub struct Ask {
     pub msg: Step,
     /// What an answer must be.
     pub spec: AskSpec,
+}
+
+impl Ask {
+    /// The same question with so much time left: whole seconds, rounded up.
+    #[must_use]
+    pub fn with_time_left(&self, left: Duration) -> Self {
+        Self { msg: self.msg.clone(), spec: AskSpec { timeout: whole_seconds(left), ..self.spec.clone() } }
+    }
+}
+
+/// Whole seconds, rounded up: what `timeout` counts in.
+#[must_use]
+pub fn whole_seconds(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
 /// What an answer must be.

@@ -21,7 +21,7 @@ mod user;
 mod widget;
 
 pub use action::Action;
-pub use ask::{Ask, AskKind, AskSpec};
+pub use ask::{Ask, AskKind, AskSpec, whole_seconds};
 pub use audio::{AudioChunk, RecordedChunk};
 pub use client::{BadEvent, ClientEvent, ClientMessage, EditedMessage, FavoriteMessage, FileReference};
 pub use command::{Command, Mode, ModeOption};

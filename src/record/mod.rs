@@ -52,8 +52,7 @@ impl Record {
         produced_at: Timestamp,
         fact: Fact,
     ) -> Self {
-        // What a person sent keeps its id whatever run it starts: the same message again must find its first record.
-        let run = if source == Source::User { "" } else { execution.as_ref().map_or("", |run| run.as_str()) };
+        let run = execution.as_ref().map_or("", |run| run.as_str());
         let entity = fact.entity().unwrap_or_default();
         let name = [thread.as_str(), run, fact.record_type(), entity, &revision.to_string()].join("\u{1f}");
         let id = RecordId::from(Uuid::new_v5(&NAMESPACE, name.as_bytes()).to_string());

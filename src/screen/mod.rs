@@ -20,7 +20,7 @@ use indexmap::IndexMap;
 use tokio::time::Instant;
 
 use crate::id::{ActionId, ElementId, StepId};
-use crate::protocol::{Action, Ask, AskSpec, Element, ServerEvent, Step};
+use crate::protocol::{Action, Ask, Element, ServerEvent, Step};
 
 /// The number of an event within its session.
 pub type Number = u64;
@@ -297,8 +297,6 @@ impl Question {
     /// The question with the time that is left: whole seconds, rounded up.
     fn again(&self) -> ServerEvent {
         let left = self.deadline.saturating_duration_since(Instant::now());
-        let timeout = left.as_secs() + u64::from(left.subsec_nanos() > 0);
-        let spec = AskSpec { timeout, ..self.ask.spec.clone() };
-        ServerEvent::Ask(Arc::new(Ask { msg: self.ask.msg.clone(), spec }))
+        ServerEvent::Ask(Arc::new(self.ask.with_time_left(left)))
     }
 }
