@@ -141,6 +141,7 @@ fn session_settings(config: &Config, app: &App) -> SessionSettings {
         user_env: config.user_env.clone().unwrap_or_default(),
         author: config.ui.name.clone(),
         resumes: app.can_resume(),
+        audio: config.features.audio.enabled,
         tells_lines: app.hooks().disconnect.is_some() || app.hooks().reconnect.is_some(),
     }
 }

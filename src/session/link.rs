@@ -83,7 +83,9 @@ impl Link {
             }
             // Nobody listens: without an answer the page would go on connecting for ever (chat-wire 2.9, M13).
             Ok(ClientEvent::AudioStart) => {
-                session.outbox.show(ServerEvent::AudioConnection(false));
+                if session.home.settings.audio {
+                    session.outbox.show(ServerEvent::AudioConnection(false));
+                }
                 Ok(())
             }
             // Answered by nobody who has neither favourites nor settings (chat-wire 3.4, 3.8). Chunks of a recorder that

@@ -46,6 +46,8 @@ pub struct SessionSettings {
     pub resumes: bool,
     /// Whether anybody wants to hear of broken lines.
     pub tells_lines: bool,
+    /// Whether pages offer a microphone.
+    pub audio: bool,
 }
 
 /// The live tabs of this process.

@@ -150,6 +150,7 @@ impl World {
                 author: "Assistant".into(),
                 resumes: true,
                 tells_lines: false,
+                audio: true,
             },
             tracker,
             clock: Clock::system(),
