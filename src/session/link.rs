@@ -169,6 +169,8 @@ impl Drop for Link {
 impl Session {
     /// The page is ready: what it may have missed is said, then whatever is due.
     fn ready(self: &Arc<Self>, number: ConnectionNumber) {
+        let wants_thread = self.lock().wanted.is_some();
+        debug!(session = ?self.id, connection = number.0, wants_thread, "page is ready");
         self.outbox.ready(number);
         let (phase, again) = {
             let mut state = self.lock();
