@@ -31,7 +31,7 @@ async fn answer(chat: Chat, message: UserMessage, State(blocking): State<Blockin
     Ok(())
 }
 
-/// Red when hooks run on the server's own threads (`HookRuntime::current`), or when a stopped run waits for its hook.
+/// Red when hooks run on the server's own threads, or when a stopped run waits for its hook.
 #[tokio::test]
 async fn a_blocking_hook_holds_nobody_up_and_is_overruled() {
     let blocking = Blocking::default();

@@ -152,7 +152,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     /// Red when: a deleted step is forgotten, a token is kept with its step's old number, or a step that came again
-    /// is not deleted first (each tried by hand).
+    /// is not deleted first (found that way while it was written: the last two).
     #[test]
     fn every_prefix_ends_at_the_same_screen(
         acts in proptest::collection::vec(act(), 1..60),

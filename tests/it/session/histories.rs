@@ -16,9 +16,8 @@ use super::world::{Browser, Resume, World};
 /// How many; `REJOINDER_HISTORIES` says otherwise.
 const HISTORIES: u64 = 2000;
 
-/// Red when (each tried by hand): `begin` starts a restore although one is running; `proven` is believed for what was
-/// not sent; the screen forgets its thread when it is handed to a socket; the context is appended to on a resume; a
-/// held message is not said again after the thread; an older connection displaces a newer one.
+/// Made red by hand: the screen forgets its thread when it is handed to a socket; a message that waited is not said again
+/// after the thread; a restore that failed is not tried again by the next socket.
 #[test]
 fn whatever_happens_to_its_lines_a_tab_is_restored_once_and_ends_with_its_thread() {
     let seeds = match std::env::var("REJOINDER_SEED") {

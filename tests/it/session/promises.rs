@@ -1,4 +1,4 @@
-//! Promises that show at the session layer. Each test says how it was made red.
+//! Promises that show at the session layer. "Red when" says what a test is for; "made red" what was tried.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -25,7 +25,7 @@ async fn answered(browser: &Browser, text: &str) -> Duration {
     begin.elapsed()
 }
 
-/// Promise 10. Red when `is_known` is left out.
+/// Promise 10. Made red: `is_known` and `once` are left out; either of them alone is enough.
 #[tokio::test(start_paused = true)]
 async fn the_same_message_again_is_answered_once() {
     let world = World::new(21, Show::Stored);
@@ -40,7 +40,7 @@ async fn the_same_message_again_is_answered_once() {
     assert_eq!(texts(&browser), ["once", "you said once"]);
 }
 
-/// Promise 15: nothing is shown that is not stored, while the store answers in time. Red with `wait = false`.
+/// Promise 15: nothing is shown that is not stored, while the store answers in time. Made red: `wait = false`.
 #[tokio::test(start_paused = true)]
 async fn what_a_hook_says_is_shown_when_it_is_stored() {
     let world = World::new(22, Show::Stored);
@@ -66,7 +66,8 @@ async fn what_a_hook_says_is_shown_when_it_is_stored() {
     assert!(told > before + 4);
 }
 
-/// Promise 15, the other half: a slow store holds nobody up. Red when the head of the feed waits for ever.
+/// Promise 15, the other half: a slow store holds nobody up. Red when the head of the feed waits for ever; made red:
+/// hooks do not wait for their message to be stored.
 #[tokio::test(start_paused = true)]
 async fn after_a_quarter_of_a_second_it_is_shown_all_the_same() {
     let world = World::new(23, Show::Stored);
@@ -80,8 +81,8 @@ async fn after_a_quarter_of_a_second_it_is_shown_all_the_same() {
     assert!(took > Duration::from_secs(3) && took < Duration::from_secs(5), "{took:?}");
 }
 
-/// A failed write reaches a person, and nothing is computed for a question that history does not know. Red when the
-/// hook is called in spite of it, or the page is left spinning.
+/// A failed write reaches a person, and nothing is computed for a question that history does not know. Made red:
+/// the hook is called in spite of it.
 #[tokio::test(start_paused = true)]
 async fn a_message_that_cannot_be_stored_is_told_and_not_answered() {
     let world = World::new(24, Show::Stored);
@@ -100,7 +101,7 @@ async fn a_message_that_cannot_be_stored_is_told_and_not_answered() {
     answered(&browser, "again").await;
 }
 
-/// Promise 22. Red when a foreign thread is resumed, or the session goes on under its id.
+/// Promise 22. Made red: a foreign thread is resumed.
 #[tokio::test(start_paused = true)]
 async fn somebody_elses_thread_looks_like_none() {
     let world = World::new(25, Show::Stored);

@@ -1,4 +1,4 @@
-//! The cases of a resume by name, at the session layer. Each says how it was made red.
+//! The cases of a resume by name, at the session layer. "Red when" says what a test is for; "made red" what was tried.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -64,7 +64,7 @@ async fn dropped_during_the_hook_the_next_socket_gets_marker_and_thread() {
     assert_eq!(browser.names(), [&OPENING[..], &["first_interaction", "resume_thread"]].concat());
 }
 
-/// A line that takes everything and brings nothing to the page. Red when what was handed to a socket counts as seen.
+/// A line that takes everything and brings nothing to the page. Made red: the screen forgets the thread that it handed out.
 #[tokio::test(start_paused = true)]
 async fn told_into_a_dead_line_the_thread_is_told_again() {
     let world = World::new(3, Show::Stored);
@@ -136,7 +136,7 @@ async fn five_reconnects_at_once_wait_for_one_restore() {
     assert!(!browser.page.lock().unwrap().is_loading());
 }
 
-/// Red when the last to finish its login wins.
+/// Made red: the last to finish its login wins.
 #[tokio::test(start_paused = true)]
 async fn an_older_connection_whose_login_takes_longer_displaces_nobody() {
     let world = World::new(6, Show::Stored);
@@ -152,7 +152,7 @@ async fn an_older_connection_whose_login_takes_longer_displaces_nobody() {
     assert_eq!(resumed(&world), 1);
 }
 
-/// Red when a failed attempt keeps its context or what it said, or the next socket does not try again.
+/// Red when a failed attempt keeps its context or what it said; made red: the next socket does not try again.
 #[tokio::test(start_paused = true)]
 async fn a_failing_hook_is_told_withdrawn_and_tried_again_by_the_next_socket() {
     let world = World::new(7, Show::Stored);
@@ -187,7 +187,7 @@ async fn a_failing_hook_is_tried_again_by_the_next_event_which_is_then_answered(
     assert_eq!(texts(&browser), ["old 0", "hello again", "you said hello again"]);
 }
 
-/// Red when the error is remembered for good, or forgotten as soon as it was handed over.
+/// Made red: the error is forgotten as soon as it was handed over.
 #[tokio::test(start_paused = true)]
 async fn a_missing_thread_is_told_until_it_is_proven_and_then_never_again() {
     let world = World::new(9, Show::Stored);
@@ -233,7 +233,7 @@ async fn a_message_before_the_restore_waits_for_it_and_stays_on_the_page() {
     assert_eq!(context.len(), 3, "the hook saw the thread, the welcome and the message");
 }
 
-/// Red when `stop` waits for the gate, or leaves what waits behind it alone.
+/// Made red: `stop` leaves what waits alone.
 #[tokio::test(start_paused = true)]
 async fn stop_during_a_restore_cancels_the_turns_that_wait() {
     let world = World::new(11, Show::Stored);
@@ -249,8 +249,7 @@ async fn stop_during_a_restore_cancels_the_turns_that_wait() {
     assert!(texts(&browser).contains(&"never mind".to_owned()), "it is part of the conversation");
 }
 
-/// Several tabs on one thread. Red when a second tab's restore runs into the first one's context or misses what was
-/// said while it was under way.
+/// Several tabs on one thread. Made red: what is said while a tab is prepared is not kept for it.
 #[tokio::test(start_paused = true)]
 async fn a_second_tab_sees_what_was_said_while_it_came() {
     let world = World::new(12, Show::Stored);
