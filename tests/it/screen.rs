@@ -151,8 +151,8 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
-    /// Red when: a deleted step is forgotten, a token is kept with its step's old number, or a step that came again
-    /// is not deleted first (found that way while it was written: the last two).
+    /// It found, while the screen was written: a step that came again and was not deleted first, and a child that was
+    /// forgotten with its proven parent and came again elsewhere.
     #[test]
     fn every_prefix_ends_at_the_same_screen(
         acts in proptest::collection::vec(act(), 1..60),
