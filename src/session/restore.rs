@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use super::Session;
 use super::state::{Phase, State};
@@ -107,6 +107,9 @@ impl Session {
         };
         // Prepared before it is read, or what happens between the two is lost.
         if lease.tell_surely(Input::Prepare(self.member(wanted))).await.is_err() {
+            // It ended this moment. Not to be left restoring for ever: the next socket or event finds another one.
+            warn!(session = ?self.id, thread = %wanted, "conversation was over before its tab could be restored");
+            self.undone();
             return Ok(());
         }
         let stored = self.home.store.thread(wanted).await;
