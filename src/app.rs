@@ -5,13 +5,15 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tracing::error;
 
 use crate::hook::{
-    AppEvent, ChatEvent, Handler, HeaderLogin, HeaderLoginEvent, Hook, Input, MessageEvent, Need, PasswordLogin,
-    PasswordLoginEvent, ResumeEvent, States,
+    ActionEvent, AppEvent, AuthorEvent, ChatEvent, ChoicesEvent, FeedbackEvent, Handler, HeaderLogin, HeaderLoginEvent,
+    Hook, Input, LogoutEvent, MessageEvent, Need, PasswordLogin, PasswordLoginEvent, ResumeEvent, SettingsEvent,
+    SharedViewEvent, States, WindowMessageEvent,
 };
-use crate::protocol::User;
+use crate::protocol::{ChatProfile, Starter, StarterCategory, User};
 
 /// Collects hooks and state. `build()` makes an [`App`] of it.
 ///
@@ -47,6 +49,18 @@ pub(crate) struct Hooks {
     pub(crate) stop: Option<Handler<ChatEvent>>,
     pub(crate) disconnect: Option<Handler<ChatEvent>>,
     pub(crate) reconnect: Option<Handler<ChatEvent>>,
+    pub(crate) settings_update: Option<Handler<SettingsEvent>>,
+    pub(crate) settings_edit: Option<Handler<SettingsEvent>>,
+    pub(crate) window_message: Option<Handler<WindowMessageEvent>>,
+    /// By the button's name.
+    pub(crate) actions: HashMap<String, Handler<ActionEvent, Value>>,
+    pub(crate) logout: Option<Handler<LogoutEvent, Value>>,
+    pub(crate) feedback: Option<Handler<FeedbackEvent>>,
+    pub(crate) shared_view: Option<Handler<SharedViewEvent, bool>>,
+    pub(crate) chat_profiles: Option<Handler<ChoicesEvent, Vec<ChatProfile>>>,
+    pub(crate) starters: Option<Handler<ChoicesEvent, Vec<Starter>>>,
+    pub(crate) starter_categories: Option<Handler<ChoicesEvent, Vec<StarterCategory>>>,
+    pub(crate) author_rename: Option<Handler<AuthorEvent, String>>,
 }
 
 /// What is wrong with an application.
@@ -127,6 +141,34 @@ impl AppBuilder {
         on_disconnect, disconnect, ChatEvent, ();
         /// When a session whose line broke is back.
         on_reconnect, reconnect, ChatEvent, ();
+        /// When the settings form was confirmed; the values are the session's already.
+        on_settings_update, settings_update, SettingsEvent, ();
+        /// For every change of a field of the settings form, before it is confirmed. The session's values stay.
+        on_settings_edit, settings_edit, SettingsEvent, ();
+        /// For whatever the window around the page posts. Anybody can post: nothing about it is checked.
+        on_window_message, window_message, WindowMessageEvent, ();
+        /// When somebody signs out. What it returns is the answer, if it is not null.
+        on_logout, logout, LogoutEvent, Value;
+        /// When somebody has voted on an answer in a thread of theirs; the vote is stored. A failure is logged.
+        on_feedback, feedback, FeedbackEvent, ();
+        /// Whether somebody may see a thread that is not theirs and whose owner did not share it. A failure means no.
+        on_shared_thread_view, shared_view, SharedViewEvent, bool;
+        /// The profiles that a page offers; the picker shows from two on. A failure means none.
+        set_chat_profiles, chat_profiles, ChoicesEvent, Vec<ChatProfile>;
+        /// The messages that an empty page offers. A failure means none.
+        set_starters, starters, ChoicesEvent, Vec<Starter>;
+        /// The same under headings, which replace the loose ones.
+        set_starter_categories, starter_categories, ChoicesEvent, Vec<StarterCategory>;
+        /// The name under which a message or a step is shown, asked for each. A failure leaves the name as it is.
+        author_rename, author_rename, AuthorEvent, String;
+    }
+
+    /// When somebody presses a button of this name; the last hook of a name counts. What it returns is the answer of
+    /// the request, for custom elements that wait for it.
+    pub fn on_action<A>(mut self, name: impl Into<String>, hook: impl Hook<ActionEvent, Value, A>) -> Self {
+        self.needs.extend(needs_of(&hook).into_iter().map(|need| ("on_action", need)));
+        self.hooks.actions.insert(name.into(), hook.handler());
+        self
     }
 
     /// Makes the application.

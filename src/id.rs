@@ -86,6 +86,10 @@ id! {
     ActionId
 }
 id! {
+    /// A file that was uploaded, or that a hook made.
+    FileId
+}
+id! {
     /// A row of the user table. Not the identifier a person signs in with.
     UserId
 }

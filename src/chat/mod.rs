@@ -4,6 +4,7 @@
 mod about;
 mod ask;
 mod command;
+mod file;
 mod message;
 mod recorded;
 mod reply;
@@ -13,6 +14,7 @@ mod values;
 pub use about::About;
 pub use ask::{Answer, AskError, Question};
 pub use command::{Command, Envelope, HookEnd, Said, Speaker};
+pub use file::{Content, FileError, FileKeeper, FilePlace, FileReader, NewFile};
 pub use message::{Message, SentMessage};
 pub use recorded::Recording;
 pub use reply::Reply;

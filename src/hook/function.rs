@@ -4,6 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::{FromHook, HookError, Input, Need};
 
 /// A registered hook, its arguments and their types forgotten.
@@ -30,6 +32,19 @@ impl<T> HookOutput<T> for T {
 impl<T, E: Into<HookError>> HookOutput<T> for Result<T, E> {
     fn into_result(self) -> Result<T, HookError> {
         self.map_err(Into::into)
+    }
+}
+
+/// A hook that may answer with JSON answers null when it returns nothing.
+impl HookOutput<Value> for () {
+    fn into_result(self) -> Result<Value, HookError> {
+        Ok(Value::Null)
+    }
+}
+
+impl<E: Into<HookError>> HookOutput<Value> for Result<(), E> {
+    fn into_result(self) -> Result<Value, HookError> {
+        self.map(|()| Value::Null).map_err(Into::into)
     }
 }
 

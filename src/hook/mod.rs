@@ -5,7 +5,9 @@
 
 mod argument;
 mod event;
+mod form;
 mod function;
+mod project;
 mod runtime;
 mod state;
 
@@ -15,7 +17,11 @@ pub use event::{
     AppEvent, ChatEvent, HeaderLogin, HeaderLoginEvent, InChat, MessageEvent, PasswordLogin, PasswordLoginEvent,
     ResumeEvent, ResumedThread, UserMessage,
 };
+pub use form::{ActionEvent, Settings, SettingsEvent, WindowMessage, WindowMessageEvent};
 pub use function::{Handler, HandlerFuture, Hook, HookOutput};
+pub use project::{
+    Author, AuthorEvent, ChoicesEvent, FeedbackEvent, Language, LogoutEvent, ProfileName, SharedThread, SharedViewEvent,
+};
 pub use runtime::HookRuntime;
 pub use state::{State, States};
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::id::StepId;
+use crate::id::{FileId, StepId};
 use crate::protocol::{RecordedChunk, StepKind};
 
 /// An event from a page.
@@ -66,7 +66,7 @@ pub struct ClientMessage {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct FileReference {
     /// What the upload answered.
-    pub id: String,
+    pub id: FileId,
 }
 
 /// A message that was edited at the page: the id and the new text (chat-wire 3.3).

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::id::{ElementId, StepId, ThreadId};
+use crate::id::{ElementId, FileId, StepId, ThreadId};
 
 /// What an element is; decides how the page fetches and shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -65,16 +65,16 @@ pub struct Element {
     pub url: Option<String>,
     /// The file's id in the session, used when `url` is empty.
     #[serde(default)]
-    pub chainlit_key: Option<String>,
+    pub chainlit_key: Option<FileId>,
     /// Its key in the storage.
     #[serde(default)]
     pub object_key: Option<String>,
     /// `small`, `medium` or `large`.
     #[serde(default)]
     pub size: Option<String>,
-    /// Properties of a custom element; an object always.
-    #[serde(default, deserialize_with = "super::step::null_as_default")]
-    pub props: Map<String, Value>,
+    /// Properties of a custom element, which always has some; null for the others.
+    #[serde(default)]
+    pub props: Option<Map<String, Value>>,
     /// The page a PDF opens at.
     #[serde(default)]
     pub page: Option<i64>,
@@ -109,7 +109,7 @@ impl Element {
             chainlit_key: None,
             object_key: None,
             size: None,
-            props: Map::new(),
+            props: (kind == ElementKind::Custom).then(Map::new),
             page: None,
             auto_play: None,
             player_config: None,

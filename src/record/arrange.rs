@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::id::{StepId, ThreadId};
+use crate::id::{FileId, StepId, ThreadId};
 use crate::protocol::{Element, Feedback, Step};
 
 /// Brings steps into the order in which pages read them: by time, equal times by the order they came in, a parent
@@ -87,8 +87,9 @@ pub fn join_feedback(steps: &mut [Step], votes: impl IntoIterator<Item = Feedbac
 /// Where the bytes of a stored element are served: kept by the element when it says so itself.
 #[must_use]
 pub fn with_url(thread: &ThreadId, mut element: Element) -> Element {
-    let set = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
-    if !set(&element.url) && (set(&element.object_key) || set(&element.chainlit_key)) {
+    let set = |text: Option<&str>| text.is_some_and(|text| !text.is_empty());
+    let has_bytes = set(element.object_key.as_deref()) || set(element.chainlit_key.as_ref().map(FileId::as_str));
+    if !set(element.url.as_deref()) && has_bytes {
         element.url = Some(format!("/project/thread/{thread}/element/{}/content", element.id));
     }
     element

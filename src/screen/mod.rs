@@ -188,6 +188,12 @@ impl Screen {
         self.thread.is_some()
     }
 
+    /// The question that waits for an answer.
+    #[must_use]
+    pub fn question(&self) -> Option<Arc<Ask>> {
+        self.question.as_ref().map(|question| question.ask.clone())
+    }
+
     /// What brings a page to this screen that has seen any prefix of the unproven events, after the three opening
     /// events: in an order that a page can take, each repeatable.
     #[must_use]

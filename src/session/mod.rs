@@ -9,10 +9,12 @@ mod link;
 mod outbox;
 mod restore;
 mod state;
+mod visit;
 
 pub use connect::{Connect, Refusal};
 pub use link::{Flooded, Link};
 pub use outbox::{ConnectionNumber, Entry, Outbox};
+pub use visit::{NoSuchQuestion, Visit};
 
 use std::collections::HashSet;
 use std::fmt;

@@ -5,14 +5,14 @@
 //! is ever held up by one.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::id::StepId;
-use crate::protocol::ServerEvent;
+use crate::protocol::{Ask, ServerEvent};
 use crate::screen::{Number, Screen};
 
 /// A proof may overtake a message that was sent before it, by the time that frames wait inside this process.
@@ -139,6 +139,11 @@ impl Outbox {
     /// The question that was sent under `number` on the present connection.
     pub fn asked(&self, number: Number) -> Option<StepId> {
         self.lock().asked.iter().find(|(asked, _)| *asked == number).map(|(_, id)| id.clone())
+    }
+
+    /// The question that waits for an answer at the page.
+    pub fn question(&self) -> Option<Arc<Ask>> {
+        self.lock().screen.question()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,6 +1,6 @@
 //! The state of a session: which socket counts, how far it has come with its thread, what waits.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::ConnectionNumber;
 use crate::conversation::{Held, Lease};
-use crate::id::ThreadId;
-use crate::protocol::ClientMessage;
+use crate::id::{FileId, ThreadId};
+use crate::protocol::{ClientMessage, StoredFile};
 use crate::store::LiveSession;
 
 /// How far a session has come.
@@ -44,6 +44,8 @@ pub(super) struct State {
     /// What a former process knew of it.
     pub(super) former: Option<LiveSession>,
     pub(super) held: VecDeque<Waiting>,
+    /// Its uploads. They are kept for as long as it lives, and its messages and answers may refer to them.
+    pub(super) files: HashMap<FileId, StoredFile>,
 }
 
 /// The socket that counts.
@@ -72,6 +74,7 @@ impl State {
             wanted,
             former,
             held: VecDeque::new(),
+            files: HashMap::new(),
         }
     }
 

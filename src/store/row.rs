@@ -5,7 +5,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::id::{ElementId, FeedbackId, StepId, ThreadId, UserId};
+use crate::id::{ElementId, FeedbackId, FileId, StepId, ThreadId, UserId};
 use crate::protocol::{Display, Element, ElementKind, Feedback, ShowInput, Step, StepKind, Thread, Timestamp};
 
 /// A row of `steps` on its way into the table.
@@ -82,7 +82,7 @@ pub(super) struct ElementRow {
     #[serde(rename = "type")]
     pub kind: Option<String>,
     pub url: Option<String>,
-    pub chainlit_key: Option<String>,
+    pub chainlit_key: Option<FileId>,
     pub name: Option<String>,
     pub display: Option<String>,
     pub object_key: Option<String>,
@@ -107,7 +107,7 @@ impl ElementRow {
         Self {
             kind: Some(text_of(&element.kind)),
             display: Some(text_of(&element.display)),
-            props: Some(text(&element.props)),
+            props: element.props.as_ref().map(text),
             player_config: element.player_config.as_ref().map(text),
             id: element.id,
             thread_id: element.thread_id,
@@ -126,10 +126,16 @@ impl ElementRow {
     }
 
     pub fn into_element(self) -> Element {
+        let kind = self.kind.and_then(|kind| named(&kind)).unwrap_or(ElementKind::File);
+        // A page that meets a component without properties breaks (chat-wire 9.2).
+        let props = match kind {
+            ElementKind::Custom => Some(object(self.props.as_deref())),
+            _ => Some(object(self.props.as_deref())).filter(|props| !props.is_empty()),
+        };
         Element {
-            kind: self.kind.and_then(|kind| named(&kind)).unwrap_or(ElementKind::File),
+            kind,
             display: self.display.and_then(|display| named(&display)).unwrap_or(Display::Inline),
-            props: object(self.props.as_deref()),
+            props,
             player_config: self.player_config.as_deref().and_then(json),
             id: self.id,
             thread_id: self.thread_id,

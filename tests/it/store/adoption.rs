@@ -123,7 +123,7 @@ async fn p19_old_rows_are_read_and_flagged_and_never_numbered(database: &Databas
     assert_eq!(run.feedback.as_ref().map(|vote| vote.value), Some(1), "of two votes the newest");
     let url = format!("/project/thread/{THREAD}/element/{ELEMENT}/content");
     assert_eq!(shown.thread.elements[0].url.as_deref(), Some(url.as_str()));
-    assert_eq!(shown.thread.elements[0].props.len(), 0);
+    assert_eq!(shown.thread.elements[0].props, None);
     let user = db.user(ANNA).await.unwrap().unwrap();
     assert_eq!((user.id, user.metadata["role"].clone()), (Some(USER.into()), json!("admin")));
 

@@ -53,7 +53,7 @@ fn fact(thread: &ThreadId, (kind, id, other, salt): (u8, u8, u8, u8), n: i64) ->
     element.for_id = Some(name(id));
     element.display = [Display::Inline, Display::Side][usize::from(salt) % 2];
     element.object_key = (salt % 2 == 0).then(|| "key".into());
-    element.props = Map::from_iter([("p".into(), json!([salt]))]);
+    element.props = Some(Map::from_iter([("p".into(), json!([salt]))]));
     element.page = Some(i64::from(salt));
     element.auto_play = Some(salt % 2 == 0);
     element.player_config = (salt % 2 == 1).then(|| json!({ "loop": true }));
