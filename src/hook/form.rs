@@ -40,7 +40,6 @@ pub struct WindowMessageEvent {
 pub struct Settings(Map<String, Value>);
 
 impl Settings {
-    #[allow(dead_code)]
     pub(crate) fn new(values: Map<String, Value>) -> Self {
         Self(values)
     }
