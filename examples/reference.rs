@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rejoinder::chat::AskError;
 use rejoinder::hook::{PasswordLogin, ResumedThread};
 use rejoinder::protocol::{ToastKind, User};
 use rejoinder::{App, Chat, HookError, State, UserMessage, UserSession};
@@ -62,7 +61,7 @@ async fn on_chat_resume(chat: Chat, thread: ResumedThread, State(calls): State<C
         Some(&"ask") => {
             let said = match chat.ask("still there?").timeout(Duration::from_secs(30)).await {
                 Ok(answer) => format!("you said: {}", answer.text),
-                Err(AskError::TimedOut | AskError::Ended) => "no answer".to_owned(),
+                Err(_) => "no answer".to_owned(),
             };
             chat.say(said).await?;
         }
@@ -142,7 +141,7 @@ async fn on_message(
             let seconds = if arguments.is_empty() { 30 } else { number(arguments.first())? };
             let said = match chat.ask("your name?").timeout(Duration::from_secs(seconds)).await {
                 Ok(answer) => format!("you said: {}", answer.text),
-                Err(AskError::TimedOut | AskError::Ended) => "no answer".to_owned(),
+                Err(_) => "no answer".to_owned(),
             };
             chat.say(said).await?;
         }

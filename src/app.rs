@@ -9,9 +9,9 @@ use serde_json::Value;
 use tracing::error;
 
 use crate::hook::{
-    ActionEvent, AppEvent, AuthorEvent, ChatEvent, ChoicesEvent, FeedbackEvent, Handler, HeaderLogin, HeaderLoginEvent,
-    Hook, Input, LogoutEvent, MessageEvent, Need, PasswordLogin, PasswordLoginEvent, ResumeEvent, SettingsEvent,
-    SharedViewEvent, States, WindowMessageEvent,
+    ActionEvent, AppEvent, Author, AuthorEvent, ChatEvent, ChoicesEvent, FeedbackEvent, Handler, HeaderLogin,
+    HeaderLoginEvent, Hook, Input, LogoutEvent, MessageEvent, Need, PasswordLogin, PasswordLoginEvent, ResumeEvent,
+    SettingsEvent, SharedViewEvent, States, WindowMessageEvent,
 };
 use crate::protocol::{ChatProfile, Starter, StarterCategory, User};
 
@@ -230,6 +230,18 @@ impl App {
     pub async fn header_login(&self, login: HeaderLogin) -> Option<User> {
         let hook = self.0.hooks.header_login.as_ref()?;
         Self::logged("on_header_login", hook(self.input(HeaderLoginEvent { login })).await)
+    }
+
+    /// The name under which something by `author` is shown. A hook that fails leaves the name as it is.
+    pub(crate) async fn renamed(&self, author: String) -> String {
+        let Some(hook) = &self.0.hooks.author_rename else { return author };
+        match hook(self.input(AuthorEvent { author: Author(author.clone()) })).await {
+            Ok(name) => name,
+            Err(failure) => {
+                error!(%failure, "author_rename failed");
+                author
+            }
+        }
     }
 
     /// Calls the start hook.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::chat::{AskError, Chat};
+use crate::chat::Chat;
 use crate::hook::{HeaderLogin, ResumedThread, UserMessage, UserSession};
 use crate::protocol::User;
 use crate::{App, BuildError};
@@ -85,7 +85,7 @@ async fn look_up(chat: Chat) -> crate::Result {
 async fn ask(chat: Chat) -> crate::Result {
     match chat.ask("What is your name?").timeout(Duration::from_secs(300)).await {
         Ok(answer) => chat.say(format!("Nice to meet you, {}!", answer.text)).await?,
-        Err(AskError::TimedOut | AskError::Ended) => chat.say("Another time, then.").await?,
+        Err(_) => chat.say("Another time, then.").await?,
     };
     Ok(())
 }

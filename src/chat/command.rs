@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::AskError;
 use crate::error::HookError;
-use crate::id::StepId;
-use crate::protocol::{Step, StepKind, Toast, Token};
+use crate::id::{ElementId, StepId};
+use crate::protocol::{Action, AskKind, Element, ServerEvent, Step, StepKind, Token};
 
 /// Which hook call speaks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,16 @@ pub struct Speaker {
     pub run: Option<StepId>,
     /// The attempt to restore a tab's thread that it is.
     pub attempt: Option<u64>,
+    /// The errand of a tab that it is: a hook that is neither run nor restore.
+    pub errand: Option<u64>,
+}
+
+impl Speaker {
+    /// Whether both are the same hook call.
+    #[must_use]
+    pub fn same_work(&self, other: &Self) -> bool {
+        self.run == other.run && self.attempt == other.attempt && self.errand == other.errand
+    }
 }
 
 /// How a hook call came to its end.
@@ -80,13 +91,38 @@ pub enum Command {
     Ask {
         /// The message that asks.
         step: Step,
+        /// What is wanted.
+        kind: AskKind,
+        /// The buttons below it.
+        actions: Vec<Action>,
+        /// The form beside it.
+        element: Option<Element>,
         /// How long to wait.
         timeout: Duration,
         /// Takes the answer; dropped without one when the time is over.
         answer: oneshot::Sender<Value>,
     },
-    /// A note for the hook's tab.
-    Toast(Toast),
+    /// A function of the host page is called.
+    Call {
+        /// Which.
+        name: String,
+        /// With what.
+        args: Value,
+        /// How long to wait.
+        timeout: Duration,
+        /// Takes the answer.
+        answer: oneshot::Sender<Result<Value, AskError>>,
+    },
+    /// Something beside a message or a step came or changed.
+    Element(Element),
+    /// It is gone.
+    RemoveElement(ElementId),
+    /// A button came.
+    Action(Action),
+    /// It is gone.
+    RemoveAction(Action),
+    /// Something for the hook's tab alone.
+    Show(ServerEvent),
     /// The chat context is wanted.
     History(oneshot::Sender<Vec<Said>>),
     /// The hook call is over. What its chat says afterwards comes from work that it left behind.
@@ -106,7 +142,16 @@ impl Command {
             | Self::Finish(step)
             | Self::Ask { step, .. } => step.output.len().max(step.input.len()),
             Self::Token(token) => token.token.len(),
-            Self::Remove(_) | Self::CutOff(_) | Self::Toast(_) | Self::History(_) | Self::End(_) => 0,
+            Self::Remove(_)
+            | Self::CutOff(_)
+            | Self::Call { .. }
+            | Self::Element(_)
+            | Self::RemoveElement(_)
+            | Self::Action(_)
+            | Self::RemoveAction(_)
+            | Self::Show(_)
+            | Self::History(_)
+            | Self::End(_) => 0,
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Chat, ChatError, Command};
+use super::{Chat, ChatError, Command, NewAction, NewElement};
 use crate::id::StepId;
-use crate::protocol::{Step, StepKind};
+use crate::protocol::{Action, Element, Step, StepKind};
 
 /// A message before it is sent.
 ///
@@ -23,13 +23,23 @@ pub struct Message {
     language: Option<String>,
     error: bool,
     metadata: serde_json::Map<String, Value>,
+    actions: Vec<NewAction>,
+    elements: Vec<NewElement>,
 }
 
 impl Message {
     /// A message of the application.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), author: None, language: None, error: false, metadata: serde_json::Map::new() }
+        Self {
+            text: text.into(),
+            author: None,
+            language: None,
+            error: false,
+            metadata: serde_json::Map::new(),
+            actions: Vec::new(),
+            elements: Vec::new(),
+        }
     }
 
     /// An object or a list as indented JSON, in a fence.
@@ -73,19 +83,40 @@ impl Message {
         self
     }
 
-    pub(super) fn into_step(self, chat: &Chat) -> Step {
-        let name = self.author.unwrap_or_else(|| chat.about().author.clone());
+    /// With a button below it.
+    #[must_use]
+    pub fn action(mut self, action: NewAction) -> Self {
+        self.actions.push(action);
+        self
+    }
+
+    /// With something beside it.
+    #[must_use]
+    pub fn element(mut self, element: NewElement) -> Self {
+        self.elements.push(element);
+        self
+    }
+
+    /// What is sent, with the bytes of its elements kept.
+    pub(super) async fn prepared(self, chat: &Chat) -> Result<(Step, Vec<Action>, Vec<Element>), ChatError> {
+        let Self { text, author, language, error, metadata, actions, elements } = self;
+        let name = chat.signed(author).await;
         let mut step = Step::new(StepId::random(), chat.thread().clone(), StepKind::AssistantMessage, name);
+        let actions = actions.into_iter().map(|action| action.below(&step.id)).collect();
+        let mut kept = Vec::with_capacity(elements.len());
+        for element in elements {
+            kept.push(element.kept(chat, Some(&step.id)).await?);
+        }
         let now = chat.clock().now();
         step.parent_id = chat.parent().cloned();
-        step.output = self.text;
-        step.language = self.language;
-        step.is_error = self.error;
-        step.metadata = self.metadata;
+        step.output = text;
+        step.language = language;
+        step.is_error = error;
+        step.metadata = metadata;
         step.created_at = Some(now);
         step.start = Some(now);
         step.end = Some(now);
-        step
+        Ok((step, actions, kept))
     }
 }
 
@@ -94,11 +125,12 @@ impl Message {
 pub struct SentMessage {
     chat: Chat,
     step: Step,
+    actions: Vec<Action>,
 }
 
 impl SentMessage {
-    pub(super) fn new(chat: Chat, step: Step) -> Self {
-        Self { chat, step }
+    pub(super) fn new(chat: Chat, step: Step, actions: Vec<Action>) -> Self {
+        Self { chat, step, actions }
     }
 
     /// Its id.
@@ -114,6 +146,17 @@ impl SentMessage {
     pub async fn update(&mut self, text: impl Into<String>) -> Result<(), ChatError> {
         self.step.output = text.into();
         self.chat.tell(Command::Update(self.step.clone())).await
+    }
+
+    /// Takes its buttons away.
+    ///
+    /// # Errors
+    /// When the conversation is over.
+    pub async fn remove_actions(&mut self) -> Result<(), ChatError> {
+        for action in std::mem::take(&mut self.actions) {
+            self.chat.tell(Command::RemoveAction(action)).await?;
+        }
+        Ok(())
     }
 
     /// Takes it back, with everything below it.

@@ -2,18 +2,27 @@
 //! a channel, and whoever listens makes events and records of it.
 
 mod about;
+mod action;
 mod ask;
+mod call;
 mod command;
+mod element;
 mod file;
 mod message;
 mod recorded;
 mod reply;
+mod show;
 mod step;
 mod values;
 
 pub use about::About;
-pub use ask::{Answer, AskError, Question};
+pub use action::NewAction;
+pub use ask::{Answer, AskError, Question, Submitted, WantsAction, WantsFiles, WantsForm, WantsText};
+#[doc(hidden)]
+pub use ask::{Prepared, Wanted};
+pub use call::FunctionCall;
 pub use command::{Command, Envelope, HookEnd, Said, Speaker};
+pub use element::{NewElement, SentElement};
 pub use file::{Content, FileError, FileKeeper, FilePlace, FileReader, NewFile};
 pub use message::{Message, SentMessage};
 pub use recorded::Recording;
@@ -21,16 +30,18 @@ pub use reply::Reply;
 pub use step::{OpenStep, StepBuilder};
 pub use values::{SessionValue, Values};
 
+use std::fmt;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Clock;
-use crate::id::{SessionId, StepId, ThreadId};
-use crate::protocol::{Toast, ToastKind, User};
+use crate::id::{ElementId, SessionId, StepId, ThreadId};
+use crate::protocol::User;
 
 /// What goes wrong when a hook speaks. Losing the page is not among it: a hook never notices a broken line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChatError {
     /// The conversation is over: its thread was deleted, or the server is shutting down.
     #[error("the conversation has ended")]
@@ -38,6 +49,9 @@ pub enum ChatError {
     /// One text is larger than a mebibyte. Put it into a file.
     #[error("a message may hold one mebibyte of text at most")]
     TooLarge,
+    /// The bytes of an element cannot be kept; the text says why. Nothing was shown.
+    #[error("{0}")]
+    NotKept(String),
 }
 
 /// The longest text of a step, in bytes (records.md, decision 10).
@@ -77,6 +91,19 @@ pub(crate) struct Voice {
     pub(crate) about: Arc<About>,
     pub(crate) values: Arc<Values>,
     pub(crate) clock: Clock,
+    pub(crate) files: Arc<dyn FileKeeper>,
+    /// Gives the name that something is signed with; none where the application has no say in it.
+    pub(crate) rename: Option<Rename>,
+}
+
+/// The application's `author_rename`.
+#[derive(Clone)]
+pub(crate) struct Rename(pub(crate) Arc<dyn Fn(String) -> BoxFuture<'static, String> + Send + Sync>);
+
+impl fmt::Debug for Rename {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rename")
+    }
 }
 
 /// Who takes the words.
@@ -105,6 +132,8 @@ impl Chat {
             about: Arc::new(About::for_tests()),
             values: Arc::default(),
             clock: Clock::system(),
+            files: Arc::new(recorded::InMemory::default()),
+            rename: None,
         };
         (Self::new(voice, None), recording)
     }
@@ -117,14 +146,21 @@ impl Chat {
         self.send(Message::new(text)).await
     }
 
-    /// Sends a message that was made to measure.
+    /// Sends a message that was made to measure, with its buttons and elements. Their bytes are kept first: whoever sees
+    /// the message can fetch them.
     ///
     /// # Errors
-    /// As [`say`](Self::say).
+    /// As [`say`](Self::say), and when the bytes of an element cannot be kept; then nothing is sent.
     pub async fn send(&self, message: Message) -> Result<SentMessage, ChatError> {
-        let step = message.into_step(self);
+        let (step, actions, elements) = message.prepared(self).await?;
         self.tell(Command::Message(step.clone())).await?;
-        Ok(SentMessage::new(self.clone(), step))
+        for action in &actions {
+            self.tell(Command::Action(action.clone())).await?;
+        }
+        for element in elements {
+            self.tell(Command::Element(element)).await?;
+        }
+        Ok(SentMessage::new(self.clone(), step, actions))
     }
 
     /// Begins a message that grows token by token.
@@ -136,19 +172,6 @@ impl Chat {
     /// Describes a step; [`StepBuilder::run`] opens it, works inside it and closes it.
     pub fn step(&self, name: impl Into<String>) -> StepBuilder {
         StepBuilder::new(self.clone(), name.into())
-    }
-
-    /// Asks for a text. Await the question to get the answer.
-    pub fn ask(&self, text: impl Into<String>) -> Question {
-        Question::new(self.clone(), text.into())
-    }
-
-    /// Shows a note that goes away by itself, to the tab that this hook works for.
-    ///
-    /// # Errors
-    /// When the conversation is over.
-    pub async fn toast(&self, message: impl Into<String>, kind: ToastKind) -> Result<(), ChatError> {
-        self.tell(Command::Toast(Toast { message: message.into(), kind })).await
     }
 
     /// The messages of the conversation, oldest first, each once: what a model is given as its context. Includes
@@ -202,6 +225,25 @@ impl Chat {
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.voice.clock
+    }
+
+    pub(crate) fn files(&self) -> &dyn FileKeeper {
+        &*self.voice.files
+    }
+
+    /// The name that something is signed with, given by a hook or else the application's own.
+    pub(crate) async fn signed(&self, author: Option<String>) -> String {
+        let author = author.unwrap_or_else(|| self.about().author.clone());
+        match &self.voice.rename {
+            Some(Rename(rename)) => rename(author).await,
+            None => author,
+        }
+    }
+
+    /// The one list of tasks of this thread.
+    fn tasklist_id(&self) -> ElementId {
+        let name = format!("{}/tasks", self.thread());
+        ElementId::from(uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_URL, name.as_bytes()).to_string())
     }
 
     pub(crate) async fn tell(&self, command: Command) -> Result<(), ChatError> {

@@ -23,23 +23,23 @@ use crate::protocol::{Step, StepKind, Token};
 pub struct Reply {
     chat: Chat,
     step: Step,
+    author: Option<String>,
     begun: bool,
     finished: bool,
 }
 
 impl Reply {
     pub(super) fn new(chat: Chat) -> Self {
-        let name = chat.about().author.clone();
-        let mut step = Step::new(StepId::random(), chat.thread().clone(), StepKind::AssistantMessage, name);
+        let mut step = Step::new(StepId::random(), chat.thread().clone(), StepKind::AssistantMessage, "");
         step.parent_id = chat.parent().cloned();
         step.streaming = true;
-        Self { chat, step, begun: false, finished: false }
+        Self { chat, step, author: None, begun: false, finished: false }
     }
 
     /// Signed by somebody else than the application's default author. Before the first token.
     #[must_use]
     pub fn author(mut self, name: impl Into<String>) -> Self {
-        self.step.name = name.into();
+        self.author = Some(name.into());
         self
     }
 
@@ -86,6 +86,7 @@ impl Reply {
             let id = self.step.id.clone();
             return self.chat.tell(Command::Token(Token { id, token, is_sequence, is_input: false })).await;
         }
+        self.step.name = self.chat.signed(self.author.clone()).await;
         // The time of the first token, and not of the last: it stands where it began, also when it is read again.
         let now = self.chat.clock().now();
         self.step.created_at = Some(now);

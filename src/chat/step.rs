@@ -77,6 +77,24 @@ impl StepBuilder {
         self
     }
 
+    /// Closes by itself when it ends.
+    pub fn auto_collapse(mut self) -> Self {
+        self.step.auto_collapse = true;
+        self
+    }
+
+    /// Its output is shown in a code fence of this language.
+    pub fn language(mut self, language: impl Into<String>) -> Self {
+        self.step.language = Some(language.into());
+        self
+    }
+
+    /// A picture beside its name, a Lucide name.
+    pub fn icon(mut self, icon: impl Into<String>) -> Self {
+        self.step.metadata.insert("icon".to_owned(), Value::from(icon.into()));
+        self
+    }
+
     /// Opens the step, works inside it, closes it; marks it failed, with the error's text, when the work fails. When
     /// the work is dropped, the run's end closes it.
     ///
@@ -86,6 +104,7 @@ impl StepBuilder {
     where
         F: AsyncFnOnce(&mut OpenStep) -> Result<T, HookError>,
     {
+        self.step.name = self.chat.signed(Some(self.step.name)).await;
         let now = self.chat.clock().now();
         self.step.created_at = Some(now);
         self.step.start = Some(now);

@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::protocol::SettingsForm;
+
 /// A typed value of the user session, under a key of its own.
 ///
 /// ```
@@ -32,13 +34,18 @@ pub struct Values {
 struct State {
     map: Map<String, Value>,
     changed: BTreeSet<String>,
+    /// The values of the settings form, by the ids of its widgets.
+    settings: Map<String, Value>,
+    settings_changed: bool,
+    /// They came with a stored thread, and no form was offered since.
+    settings_restored: bool,
 }
 
 impl Values {
     /// Values as the metadata of a thread keeps them, none of them changed.
     #[must_use]
-    pub fn restored(map: Map<String, Value>) -> Self {
-        Self { state: Mutex::new(State { map, changed: BTreeSet::new() }) }
+    pub fn restored(map: Map<String, Value>, settings: Map<String, Value>) -> Self {
+        Self { state: Mutex::new(State { map, settings_restored: !settings.is_empty(), settings, ..State::default() }) }
     }
 
     /// The value under `key`.
@@ -62,6 +69,46 @@ impl Values {
         let mut state = self.lock();
         let changed = std::mem::take(&mut state.changed);
         changed.into_iter().map(|key| (key.clone(), state.map.get(&key).cloned().unwrap_or(Value::Null))).collect()
+    }
+
+    /// The values of the settings form.
+    pub fn settings(&self) -> Map<String, Value> {
+        self.lock().settings.clone()
+    }
+
+    /// A form is offered: its values are the session's from now on. A form that is the first after a resume goes on with
+    /// what the thread had.
+    pub fn offer(&self, form: &SettingsForm) -> Map<String, Value> {
+        let mut state = self.lock();
+        let mut values = form.initial();
+        if std::mem::take(&mut state.settings_restored) {
+            for (id, value) in &mut values {
+                if let Some(known) = state.settings.get(id) {
+                    value.clone_from(known);
+                }
+            }
+        }
+        if state.settings != values {
+            state.settings_changed = true;
+            state.settings.clone_from(&values);
+        }
+        values
+    }
+
+    /// The form was confirmed: its values replace those they have names with. Gives all of them.
+    pub fn confirm(&self, values: &Map<String, Value>) -> Map<String, Value> {
+        let mut state = self.lock();
+        state.settings_changed = true;
+        for (id, value) in values {
+            state.settings.insert(id.clone(), value.clone());
+        }
+        state.settings.clone()
+    }
+
+    /// The values of the settings form, when they changed since the last call.
+    pub fn take_settings(&self) -> Option<Map<String, Value>> {
+        let mut state = self.lock();
+        std::mem::take(&mut state.settings_changed).then(|| state.settings.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

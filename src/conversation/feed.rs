@@ -41,6 +41,8 @@ pub enum Then {
     Start(StepId),
     /// As `Start`, and the thread begins with it: the append is kept, should the thread belong to somebody else.
     Open(StepId, Box<Append>),
+    /// A request waits.
+    Tell(tokio::sync::oneshot::Sender<bool>),
     /// A hook waits for its answer to be stored.
     Answer(tokio::sync::oneshot::Sender<serde_json::Value>, serde_json::Value),
 }

@@ -9,8 +9,8 @@ pub(super) enum Job {
     Run(StepId),
     /// Call the resume hook for a tab.
     Resume(TabId),
-    /// Call a hook that is no run.
-    Session(TabId, SessionHook),
+    /// Call the hook of an errand.
+    Errand(u64),
     /// The thread had its first interaction: its tabs' sessions can be resumed from now on.
     ThreadBegan,
 }

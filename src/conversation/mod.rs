@@ -6,15 +6,23 @@
 mod ask;
 mod call;
 mod context;
+mod edit;
+mod element;
+mod errand;
 mod feed;
+mod function;
 mod job;
+mod outline;
 mod restore;
+mod run;
 mod state;
 mod tab;
 mod task;
 mod turn;
 mod words;
 
+pub use element::ElementChange;
+pub use function::CallEnd;
 pub use job::SessionHook;
 pub use restore::Restored;
 pub use tab::{Member, Tab, TabId};
@@ -27,17 +35,18 @@ use std::time::Duration;
 
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
+use crate::chat::FileKeeper;
 use crate::clock::Clock;
-use crate::hook::HookRuntime;
-use crate::id::{StepId, ThreadId, UserId};
+use crate::hook::{HookRuntime, UserMessage};
+use crate::id::{ElementId, StepId, ThreadId, UserId};
 use crate::journal::Journal;
-use crate::protocol::{ClientMessage, Thread};
+use crate::protocol::{Action, CallId, EditedMessage, Step, StoredFile, Thread};
 
 /// Inputs wait for a conversation up to this many; a tab that sends more is cut off.
 const INBOX: usize = 1024;
@@ -76,6 +85,10 @@ pub struct Settings {
     pub answers: bool,
     /// Whether there is an `on_chat_resume`.
     pub resumes: bool,
+    /// Whether there is an `on_settings_update`.
+    pub hears_settings: bool,
+    /// Whether there is an `on_settings_edit`.
+    pub hears_edits: bool,
 }
 
 /// Who owns a thread.
@@ -95,6 +108,8 @@ pub struct Shared {
     pub journal: Journal,
     /// Where hooks run.
     pub hooks: HookRuntime,
+    /// Where their files are kept.
+    pub files: Arc<dyn FileKeeper>,
     /// The time of day.
     pub clock: Clock,
     /// How things are done.
@@ -136,13 +151,31 @@ pub(crate) enum Input {
     /// It was read: marker, hook, thread.
     Restore { tab: TabId, thread: Thread, done: oneshot::Sender<Restored> },
     /// Somebody wrote something.
-    Message { tab: TabId, message: Arc<ClientMessage>, held: Held },
+    Message { tab: TabId, message: UserMessage, held: Held },
+    /// Somebody changed what they wrote.
+    Edit { tab: TabId, edited: EditedMessage, held: Held },
+    /// Somebody confirmed the settings.
+    SettingsChanged(TabId, Map<String, Value>),
+    /// Somebody changed a field of the settings form.
+    SettingsEdited(TabId, Map<String, Value>),
+    /// The window around a page posted something.
+    Window(TabId, Value),
+    /// Somebody pressed a button.
+    Act { tab: TabId, action: Action, answer: oneshot::Sender<Value> },
+    /// A page changes a custom element.
+    ChangeElement(ElementChange, oneshot::Sender<bool>),
+    /// A page takes a custom element away.
+    RemoveElement(ElementId, oneshot::Sender<bool>),
+    /// A page has done with a call of a function.
+    CallEnded { tab: TabId, call: CallId, end: CallEnd },
+    /// A step changed without a hook, and is stored.
+    Changed(Arc<Step>),
     /// Something that a tab sent was not taken.
     Complain { tab: TabId, text: String },
     /// Somebody pressed stop.
     Stop(TabId),
     /// Somebody answered a question.
-    Answer { tab: TabId, ask: StepId, value: Value, echo: bool },
+    Answer { tab: TabId, ask: StepId, value: Value, files: Vec<StoredFile>, echo: bool },
     /// Call a hook for a tab.
     Call(TabId, SessionHook),
     /// A tab leaves.

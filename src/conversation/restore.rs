@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::ask::OpenAsk;
 use super::context::Context;
 use super::feed::{Audience, Item, Then};
 use super::job::Job;
@@ -99,9 +100,10 @@ impl Conversation {
     pub(super) fn restore(&mut self, tab: TabId, stored: Thread, done: oneshot::Sender<Restored>) {
         let (Some(member), Some(attempt)) = (self.members.get(&tab), self.attempts.get_mut(&tab)) else { return };
         let about = Arc::new(restored_about(&member.about, &stored));
-        let values = Arc::new(Values::restored(session_values(&stored.metadata)));
+        let values = Arc::new(Values::restored(session_values(&stored.metadata), settings(&stored.metadata)));
         let mut context = self.context.clone();
-        context.restore(&fold_onto(stored.clone(), &attempt.since));
+        let whole = fold_onto(stored.clone(), &attempt.since);
+        context.restore(&whole);
         attempt.work = Some(Working {
             thread: ResumedThread::new(stored.clone()),
             stored,
@@ -214,6 +216,8 @@ impl Conversation {
             member.values = work.values;
         }
         self.context.restore(&work.stored);
+        self.outline.restore(&work.stored);
+        self.know_stored(&work.stored);
         for event in &work.said {
             if let ServerEvent::NewMessage(step) | ServerEvent::UpdateMessage(step) = event {
                 self.context.put(step);
@@ -225,14 +229,14 @@ impl Conversation {
         if self.is_working() {
             shows.push((Audience::Only(tab), ServerEvent::TaskStart));
         }
-        shows.extend(self.asks.values().map(|ask| (Audience::Only(tab), ask.again())));
+        shows.extend(self.asks.values().flat_map(OpenAsk::again).map(|event| (Audience::Only(tab), event)));
         self.items.push(Item::show(shows));
         let _ = work.done.send(Restored::Done);
     }
 
     fn attempt_failed(&mut self, tab: TabId, text: String) {
         let Some(Attempt { number, work: Some(work), since }) = self.attempts.remove(&tab) else { return };
-        self.drop_asks_of_attempt(number);
+        self.drop_asks_of_attempt(tab, number);
         self.growing.retain(|id, _| !work.said.iter().any(|event| begins(event, id)));
         self.listening.remove(&tab);
         let mut thread = fold_onto(work.stored, &since);
@@ -249,7 +253,7 @@ impl Conversation {
     /// The tab is gone before its restore was done.
     pub(super) fn abandon(&mut self, tab: TabId) {
         if let Some(attempt) = self.attempts.remove(&tab) {
-            self.drop_asks_of_attempt(attempt.number);
+            self.drop_asks_of_attempt(tab, attempt.number);
             if let Some(work) = attempt.work {
                 work.cancel.cancel();
             }
@@ -260,6 +264,7 @@ impl Conversation {
     pub(super) fn deleted(&mut self) {
         self.stage = Stage::Deleted;
         self.asks.clear();
+        self.calls.clear();
         self.growing.clear();
         for run in self.runs.values() {
             run.cancel.cancel();
@@ -295,6 +300,11 @@ fn begins(event: &ServerEvent, id: &crate::id::StepId) -> bool {
 fn session_values(metadata: &Map<String, Value>) -> Map<String, Value> {
     let own = |key: &String| !RESERVED.contains(&key.as_str());
     metadata.iter().filter(|(key, _)| own(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// The values of the settings form among a thread's metadata.
+fn settings(metadata: &Map<String, Value>) -> Map<String, Value> {
+    metadata.get("chat_settings").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
 /// What the thread's metadata say of the tab: its profile.

@@ -11,15 +11,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::ask::OpenAsk;
 use super::context::Context;
+use super::errand::Errand;
 use super::feed::{Audience, Item, Then};
+use super::function::OpenCall;
 use super::job::Job;
+use super::outline::Outline;
 use super::restore::Attempt;
 use super::tab::{Member, TabId};
 use super::{Owner, Settings};
 use crate::chat::{About, Speaker, Values};
 use crate::clock::Clock;
-use crate::id::{RecordId, StepId, ThreadId};
-use crate::protocol::{ClientMessage, ServerEvent, Step, StepKind};
+use crate::hook::UserMessage;
+use crate::id::{ElementId, RecordId, StepId, ThreadId};
+use crate::protocol::{CallId, Element, ServerEvent, Step, StepKind};
 use crate::record::{EndReason, Fact, Record, Source};
 use crate::store::Append;
 
@@ -37,7 +41,15 @@ pub(super) struct Conversation {
     pub(super) marked: HashSet<TabId>,
     pub(super) runs: IndexMap<StepId, Run>,
     pub(super) asks: IndexMap<StepId, OpenAsk>,
+    pub(super) calls: HashMap<CallId, OpenCall>,
+    pub(super) next_call: u64,
+    pub(super) errands: HashMap<u64, Errand>,
+    pub(super) next_errand: u64,
     pub(super) context: Context,
+    /// Every step that pages may show.
+    pub(super) outline: Outline,
+    /// Custom elements: pages may change them.
+    pub(super) elements: IndexMap<ElementId, Element>,
     /// Open steps and streaming messages, with their text so far.
     pub(super) growing: IndexMap<StepId, Growing>,
     /// Step events whose records may not be in the store yet, by their place in the order of appends.
@@ -93,7 +105,7 @@ pub(super) enum Work {
     /// `on_chat_start`.
     Greet,
     /// `on_message`.
-    Answer(Arc<ClientMessage>),
+    Answer(UserMessage),
 }
 
 /// How far a run has come.
@@ -110,7 +122,7 @@ pub(super) enum Phase {
 /// A step that is not complete yet.
 pub(super) struct Growing {
     pub(super) step: Step,
-    pub(super) run: Option<StepId>,
+    pub(super) speaker: Speaker,
     /// A message that streams, rather than a step that is open.
     pub(super) streams: bool,
     /// It grew since its partial row was last written.
@@ -136,7 +148,13 @@ impl Conversation {
             listening: HashMap::new(),
             runs: IndexMap::new(),
             asks: IndexMap::new(),
+            calls: HashMap::new(),
+            next_call: 0,
+            errands: HashMap::new(),
+            next_errand: 0,
             context: Context::default(),
+            outline: Outline::default(),
+            elements: IndexMap::new(),
             growing: IndexMap::new(),
             unstored: VecDeque::new(),
             appends: 0,
@@ -151,15 +169,7 @@ impl Conversation {
 
     /// Whether nobody needs it any more.
     pub(super) fn is_idle(&self) -> bool {
-        self.members.is_empty() && self.runs.is_empty() && self.attempts.is_empty()
-    }
-
-    /// Stores facts, then shows events, as output of `speaker`. Before the first interaction nothing is stored; what an
-    /// attempt to restore says is kept aside until it succeeds.
-    pub(super) fn tell(&mut self, speaker: &Speaker, facts: Vec<(Source, Fact)>, shows: Vec<(Audience, ServerEvent)>) {
-        let records: Vec<Record> =
-            facts.into_iter().map(|(source, fact)| self.record(speaker.run.clone(), source, fact)).collect();
-        self.commit(records, shows, Then::Nothing);
+        self.members.is_empty() && self.runs.is_empty() && self.attempts.is_empty() && self.errands.is_empty()
     }
 
     /// Hands records to the store and events to the feed, as one item.
@@ -190,8 +200,11 @@ impl Conversation {
         Record { id: RecordId::random(), execution: run, source, produced_at: self.clock.now(), fact }
     }
 
-    /// Keeps a copy of step events for tabs that are about to join.
+    /// Follows what is shown, and keeps a copy of it for tabs that are about to join.
     pub(super) fn note(&mut self, shows: &[(Audience, ServerEvent)]) {
+        for (_, event) in shows.iter().filter(|(audience, _)| !matches!(audience, Audience::Only(_))) {
+            self.outline.follow(event);
+        }
         if self.attempts.is_empty() {
             return;
         }
@@ -215,6 +228,13 @@ impl Conversation {
     /// The append with this place was answered by the store.
     pub(super) fn answered(&mut self, place: u64) {
         self.unstored.retain(|(append, _)| *append != place);
+    }
+
+    /// A step changed without a hook, and is stored: it is shown.
+    pub(super) fn changed(&mut self, step: Arc<Step>) {
+        self.context.put(&step);
+        let shows = vec![(Audience::All, ServerEvent::UpdateMessage(step))];
+        self.commit(Vec::new(), shows, Then::Nothing);
     }
 
     /// A message of the server itself: a notice or an error, at the root.

@@ -8,11 +8,13 @@ use tokio::time::Instant;
 use tracing::{error, info, warn};
 
 use super::call::Caller;
+use super::errand::Duty;
 use super::feed::{Audience, Feed, Item, Released, Then, Verdict};
 use super::job::Job;
 use super::state::{Conversation, Listening, Phase, Stage};
 use super::{Conversations, Handle, Input, Show};
 use crate::chat::Envelope;
+use crate::hook::WindowMessage;
 use crate::id::{StepId, ThreadId};
 use crate::protocol::{ServerEvent, Toast, ToastKind};
 use crate::record::EndReason;
@@ -81,12 +83,22 @@ impl Task {
             Input::Prepare(member) => self.state.prepare(member),
             Input::Restore { tab, thread, done } => self.state.restore(tab, thread, done),
             Input::Message { tab, message, held } => self.state.message(tab, message, held),
+            Input::Edit { tab, edited, held } => self.state.edit(tab, edited, held),
+            Input::SettingsChanged(tab, values) => self.state.settings_changed(tab, values),
+            Input::SettingsEdited(tab, values) => self.state.settings_edited(tab, values),
+            Input::Window(tab, value) => self.state.errand(tab, Duty::Window(WindowMessage(value))),
+            Input::Act { tab, action, answer } => self.state.act(tab, action, answer),
+            Input::ChangeElement(change, done) => self.state.change_element(change, done),
+            Input::RemoveElement(id, done) => self.state.drop_element(id, done),
+            Input::CallEnded { tab, call, end } => self.state.call_ended(tab, call, end),
+            Input::Changed(step) => self.state.changed(step),
             Input::Complain { tab, text } => self.state.complain(tab, text),
             Input::Stop(tab) => self.state.stop(tab),
-            Input::Answer { tab, ask, value, echo } => self.state.answer(tab, &ask, value, echo),
-            Input::Call(tab, hook) => self.state.jobs.push(Job::Session(tab, hook)),
+            Input::Answer { tab, ask, value, files, echo } => self.state.answer(tab, &ask, value, files, echo),
+            Input::Call(tab, hook) => self.state.errand(tab, Duty::Session(hook)),
             Input::Leave(tab) => {
                 self.state.abandon(tab);
+                self.state.drop_calls_of(tab);
                 self.state.members.shift_remove(&tab);
                 self.state.marked.remove(&tab);
                 self.state.listening.remove(&tab);
@@ -166,6 +178,7 @@ impl Task {
             (Then::Nothing, Some(text)) => self.warn_all(text),
             (Then::Start(run) | Then::Open(run, _), None) => self.state.start(&run),
             (Then::Start(run) | Then::Open(run, _), Some(text)) => self.state.not_started(&run, text),
+            (Then::Tell(done), problem) => drop(done.send(problem.is_none())),
             (Then::Answer(reply, value), None) => drop(reply.send(value)),
             (Then::Answer(reply, value), Some(text)) => {
                 self.warn_all(text);
@@ -227,7 +240,7 @@ impl Task {
                     Job::ThreadBegan => {
                         self.state.members.values().for_each(|member| member.page.began(&self.state.thread));
                     }
-                    job => self.caller.call(&self.state, job),
+                    job => self.caller.call(&mut self.state, job),
                 }
             }
             self.plan_partials();
@@ -248,11 +261,17 @@ impl Task {
             Phase::Stopping(deadline) => Some(deadline),
             Phase::Waiting | Phase::Working => None,
         });
-        stopping.chain(self.state.next_deadline()).chain(self.partials_due).chain(self.closing).min()
+        stopping
+            .chain(self.state.next_deadline())
+            .chain(self.state.next_call_deadline())
+            .chain(self.partials_due)
+            .chain(self.closing)
+            .min()
     }
 
     fn tick(&mut self, now: Instant) {
         self.state.time_out(now);
+        self.state.time_out_calls(now);
         self.state.settle_overdue(now);
         if self.partials_due.is_some_and(|due| due <= now) {
             self.partials_due = None;
@@ -267,6 +286,7 @@ impl Task {
                 run.cancel.cancel();
                 run.phase = Phase::Stopping(now + LAST_WORDS);
             }
+            self.state.errands.values().for_each(|errand| errand.cancel.cancel());
         }
     }
 
@@ -276,7 +296,7 @@ impl Task {
             growing.changed = false;
             self.home.shared.journal.partial(Partial {
                 thread: thread.clone(),
-                execution: growing.run.clone(),
+                execution: growing.speaker.run.clone(),
                 step: growing.step.clone(),
             });
         }

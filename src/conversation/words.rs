@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tracing::debug;
 
+use super::ask::NewAsk;
 use super::feed::{Audience, Then};
+use super::run::Ended;
 use super::state::{Conversation, Growing, Stage};
 use super::tab::TabId;
-use super::turn::Ended;
 use crate::chat::{Command, Envelope, HookEnd, Speaker};
 use crate::hook::HookError;
 use crate::id::StepId;
@@ -31,10 +32,6 @@ impl Conversation {
                 let history = self.context_of(&speaker).list(|id| !self.growing.contains_key(id));
                 let _ = reply.send(history);
                 return;
-            }
-            Command::Toast(toast) => {
-                let audience = Audience::Only(TabId(speaker.tab));
-                return self.tell(&Speaker::default(), Vec::new(), vec![(audience, ServerEvent::Toast(toast))]);
             }
             _ => {}
         }
@@ -97,8 +94,31 @@ impl Conversation {
                 self.cut_off(&id, &mut records, &mut shows);
                 self.said(&speaker, records, shows);
             }
-            Command::Ask { step, timeout, answer } => self.ask(speaker, step, timeout, answer),
-            Command::Toast(_) | Command::History(_) | Command::End(_) => {}
+            Command::Ask { step, kind, actions, element, timeout, answer } => {
+                self.ask(speaker, NewAsk { step, kind, actions, element, timeout, answer });
+            }
+            Command::Call { name, args, timeout, answer } => {
+                self.call_function(speaker, (name, args), timeout, answer);
+            }
+            Command::Element(element) => self.element(&speaker, element),
+            Command::RemoveElement(id) => self.remove_element(&speaker, id),
+            Command::Action(action) => self.button(&speaker, action, true),
+            Command::RemoveAction(action) => self.button(&speaker, action, false),
+            Command::Show(event) => self.show_to_tab(&speaker, event),
+            Command::History(_) | Command::End(_) => {}
+        }
+    }
+
+    /// Something for the tab alone that a hook works for.
+    fn show_to_tab(&mut self, speaker: &Speaker, event: ServerEvent) {
+        let shows = vec![(Audience::Only(TabId(speaker.tab)), event)];
+        match shows[0].1 {
+            // A thread that comes later closes the side view (chat-wire 9.5): it is shown the thread first.
+            ServerEvent::SetSidebarTitle(_) | ServerEvent::SetSidebarElements { .. } => {
+                self.said(speaker, Vec::new(), shows);
+            }
+            // The others do not care, and settings must come before the thread, whose values count.
+            _ => self.commit(Vec::new(), shows, Then::Nothing),
         }
     }
 
@@ -111,7 +131,7 @@ impl Conversation {
     }
 
     fn grows(&mut self, speaker: &Speaker, step: &Step, streams: bool) {
-        let growing = Growing { step: step.clone(), run: speaker.run.clone(), streams, changed: streams };
+        let growing = Growing { step: step.clone(), speaker: speaker.clone(), streams, changed: streams };
         self.growing.insert(step.id.clone(), growing);
     }
 
@@ -157,7 +177,7 @@ impl Conversation {
 
     /// A streaming message or an open step will not be completed: it stays as it is.
     pub(super) fn cut_off(&mut self, id: &StepId, records: &mut Vec<Record>, shows: &mut Vec<(Audience, ServerEvent)>) {
-        let Some(Growing { mut step, run, streams, .. }) = self.growing.shift_remove(id) else { return };
+        let Some(Growing { mut step, speaker, streams, .. }) = self.growing.shift_remove(id) else { return };
         let now = self.clock.now();
         step.streaming = false;
         step.end = Some(now);
@@ -171,19 +191,19 @@ impl Conversation {
             Fact::StepEnded(step.clone())
         };
         let source = source_of(&fact);
-        records.push(self.record(run, source, fact));
+        records.push(self.record(speaker.run, source, fact));
         shows.push((Audience::All, ServerEvent::UpdateMessage(Arc::new(step))));
     }
 
-    /// Everything that grows in a run is cut off, innermost last opened first.
+    /// Everything that a hook call lets grow is cut off, innermost last opened first.
     pub(super) fn cut_off_all(
         &mut self,
-        run: Option<&StepId>,
+        speaker: &Speaker,
         records: &mut Vec<Record>,
         shows: &mut Vec<(Audience, ServerEvent)>,
     ) {
-        let ids: Vec<StepId> =
-            self.growing.iter().filter(|(_, growing)| growing.run.as_ref() == run).map(|(id, _)| id.clone()).collect();
+        let theirs = self.growing.iter().filter(|(_, growing)| growing.speaker.same_work(speaker));
+        let ids: Vec<StepId> = theirs.map(|(id, _)| id.clone()).collect();
         for id in ids.into_iter().rev() {
             self.cut_off(&id, records, shows);
         }
@@ -192,6 +212,9 @@ impl Conversation {
     fn hook_ended(&mut self, speaker: &Speaker, end: HookEnd) {
         if speaker.attempt.is_some() {
             return self.attempt_ended(speaker, end);
+        }
+        if let Some(errand) = speaker.errand {
+            return self.errand_ended(errand, &end);
         }
         let Some(run) = &speaker.run else { return };
         let ended = match end {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::chat::Chat;
 use crate::id::{StepId, ThreadId};
-use crate::protocol::{ClientMessage, Thread};
+use crate::protocol::{ClientMessage, Step, StepKind, StoredFile, Thread};
 
 /// An event that has a conversation to speak into.
 pub trait InChat {
@@ -99,36 +99,57 @@ impl HeaderLogin {
     }
 }
 
-/// What somebody wrote. Derefs to the message as the page sent it.
+/// What somebody wrote, with the files that came with it. Derefs to the message as the page sent it.
 #[derive(Clone, Debug)]
-pub struct UserMessage(Arc<ClientMessage>);
+pub struct UserMessage {
+    message: Arc<ClientMessage>,
+    files: Arc<[StoredFile]>,
+}
 
 impl UserMessage {
-    pub(crate) fn new(message: Arc<ClientMessage>) -> Self {
-        Self(message)
+    pub(crate) fn new(message: Arc<ClientMessage>, files: Vec<StoredFile>) -> Self {
+        Self { message, files: files.into() }
+    }
+
+    /// A message that was changed after it was sent.
+    pub(crate) fn edited(step: &Step, files: Arc<[StoredFile]>) -> Self {
+        let message = ClientMessage {
+            id: step.id.clone(),
+            name: Some(step.name.clone()),
+            kind: step.kind.clone(),
+            output: step.output.clone(),
+            parent_id: step.parent_id.clone(),
+            command: step.command.clone(),
+            modes: step.modes.clone(),
+            metadata: step.metadata.clone(),
+            language: step.language.clone(),
+            files: Vec::new(),
+        };
+        Self { message: Arc::new(message), files }
     }
 
     /// A message with this text, for tests of hooks.
     #[must_use]
     pub fn of(text: impl Into<String>) -> Self {
-        Self(Arc::new(ClientMessage {
-            id: StepId::random(),
-            name: None,
-            kind: crate::protocol::StepKind::UserMessage,
-            output: text.into(),
-            parent_id: None,
-            command: None,
-            modes: None,
-            metadata: serde_json::Map::new(),
-            language: None,
-            files: Vec::new(),
-        }))
+        let mut step = Step::new(StepId::random(), "test".into(), StepKind::UserMessage, "User");
+        step.output = text.into();
+        Self::edited(&step, Arc::from([]))
     }
 
     /// The text.
     #[must_use]
     pub fn text(&self) -> &str {
-        &self.0.output
+        &self.message.output
+    }
+
+    /// The files that came with it. [`Chat::read_file`] and [`Chat::open_file`] give their content.
+    #[must_use]
+    pub fn files(&self) -> &[StoredFile] {
+        &self.files
+    }
+
+    pub(crate) fn shared_files(&self) -> Arc<[StoredFile]> {
+        self.files.clone()
     }
 }
 
@@ -136,7 +157,7 @@ impl std::ops::Deref for UserMessage {
     type Target = ClientMessage;
 
     fn deref(&self) -> &ClientMessage {
-        &self.0
+        &self.message
     }
 }
 

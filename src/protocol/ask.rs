@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::Step;
 use crate::id::{ActionId, ElementId, StepId};
@@ -51,8 +51,8 @@ pub enum AskKind {
     Text,
     /// Wants files.
     File {
-        /// Content types, each with the file name endings it may have (none: any).
-        accept: BTreeMap<String, Vec<String>>,
+        /// What is taken.
+        accept: Accept,
         /// At most so many; the page counts.
         max_files: u32,
         /// Each at most so many megabytes.
@@ -70,6 +70,37 @@ pub enum AskKind {
     },
 }
 
+/// Which files are taken: content types (`text/plain`, `image/*`), each with the endings that a file's name may have.
+/// On the wire a list, when no type asks for endings (chat-wire 6.7).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accept(BTreeMap<String, Vec<String>>);
+
+impl Accept {
+    /// These types; without any, all.
+    #[must_use]
+    pub fn new(mut types: BTreeMap<String, Vec<String>>) -> Self {
+        if types.is_empty() {
+            types.insert("*/*".to_owned(), Vec::new());
+        }
+        Self(types)
+    }
+
+    /// The types, each with its endings; no endings: any.
+    pub fn types(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.0.iter().map(|(mime, endings)| (mime.as_str(), endings.as_slice()))
+    }
+}
+
+impl Serialize for Accept {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.values().all(Vec::is_empty) {
+            serializer.collect_seq(self.0.keys())
+        } else {
+            self.0.serialize(serializer)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,7 +108,8 @@ mod tests {
     #[test]
     fn a_question_on_the_wire() {
         let spec = |kind| AskSpec { step_id: "M".into(), timeout: 30, kind };
-        let file = AskKind::File { accept: [("text/plain".into(), vec![])].into(), max_files: 1, max_size_mb: 2 };
+        let file =
+            AskKind::File { accept: Accept::new([("text/plain".into(), vec![])].into()), max_files: 1, max_size_mb: 2 };
         insta::assert_json_snapshot!([
             spec(AskKind::Text),
             spec(file),

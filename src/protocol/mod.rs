@@ -22,7 +22,7 @@ mod user;
 mod widget;
 
 pub use action::Action;
-pub use ask::{Ask, AskKind, AskSpec, whole_seconds};
+pub use ask::{Accept, Ask, AskKind, AskSpec, whole_seconds};
 pub use audio::{AudioChunk, RecordedChunk};
 pub use client::{BadEvent, ClientEvent, ClientMessage, EditedMessage, FavoriteMessage, FileReference};
 pub use command::{Command, Mode, ModeOption};
@@ -32,7 +32,7 @@ pub use feedback::Feedback;
 pub use file::StoredFile;
 pub use handshake::{Handshake, HandshakeError};
 pub use profile::{ChatProfile, Starter, StarterCategory};
-pub use server::{ServerEvent, Toast, ToastKind, Token};
+pub use server::{CallId, ServerEvent, Toast, ToastKind, Token};
 pub use step::{ShowInput, Step, StepKind};
 pub use tasklist::{Task, TaskList, TaskStatus};
 pub use thread::{PageInfo, Thread, ThreadPage};

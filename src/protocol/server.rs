@@ -45,15 +45,17 @@ pub enum ServerEvent {
     AskTimeout,
     /// A function of the host page is called; it answers by acknowledging.
     CallFn {
+        /// Which call, for the server; not on the wire.
+        call: CallId,
         /// The function.
         name: String,
         /// Its arguments.
         args: Value,
     },
-    /// The call is no more.
-    ClearCallFn,
-    /// The host page did not answer in time.
-    CallFnTimeout,
+    /// A call is no more; which one is not on the wire. None: whatever the page had open.
+    ClearCallFn(Option<CallId>),
+    /// The host page did not answer this call in time.
+    CallFnTimeout(CallId),
     /// An element came or changed.
     Element(Arc<Element>),
     /// An element is gone.
@@ -92,6 +94,10 @@ pub enum ServerEvent {
     /// The page says goodbye and loads itself again.
     Reload,
 }
+
+/// One call of a function of a host page, within its conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallId(pub u64);
 
 /// A piece of text that a step grows by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -150,8 +156,8 @@ impl ServerEvent {
             Self::ClearAsk => "clear_ask",
             Self::AskTimeout => "ask_timeout",
             Self::CallFn { .. } => "call_fn",
-            Self::ClearCallFn => "clear_call_fn",
-            Self::CallFnTimeout => "call_fn_timeout",
+            Self::ClearCallFn(_) => "clear_call_fn",
+            Self::CallFnTimeout(_) => "call_fn_timeout",
             Self::Element(_) => "element",
             Self::RemoveElement(_) => "remove_element",
             Self::Action(_) => "action",
@@ -186,8 +192,8 @@ impl Serialize for ServerEvent {
             | Self::TaskEnd
             | Self::ClearAsk
             | Self::AskTimeout
-            | Self::ClearCallFn
-            | Self::CallFnTimeout
+            | Self::ClearCallFn(_)
+            | Self::CallFnTimeout(_)
             | Self::AudioInterrupt
             | Self::Reload => serializer.serialize_map(Some(0))?.end(),
             Self::NewMessage(step)
@@ -204,7 +210,7 @@ impl Serialize for ServerEvent {
             Self::ResumeThread(thread) => thread.serialize(serializer),
             Self::ResumeThreadError(text) | Self::SetSidebarTitle(text) => text.serialize(serializer),
             Self::Ask(ask) => ask.serialize(serializer),
-            Self::CallFn { name, args } => {
+            Self::CallFn { name, args, .. } => {
                 let mut map = serializer.serialize_map(Some(2))?;
                 map.serialize_entry("name", name)?;
                 map.serialize_entry("args", args)?;
@@ -311,10 +317,10 @@ mod tests {
             }
             E::Ask(_) => E::ClearAsk,
             E::ClearAsk => E::AskTimeout,
-            E::AskTimeout => E::CallFn { name: "host".into(), args: json!({"a": 1}) },
-            E::CallFn { .. } => E::ClearCallFn,
-            E::ClearCallFn => E::CallFnTimeout,
-            E::CallFnTimeout => E::Element(element().into()),
+            E::AskTimeout => E::CallFn { call: CallId(1), name: "host".into(), args: json!({"a": 1}) },
+            E::CallFn { .. } => E::ClearCallFn(None),
+            E::ClearCallFn(_) => E::CallFnTimeout(CallId(1)),
+            E::CallFnTimeout(_) => E::Element(element().into()),
             E::Element(_) => E::RemoveElement("E".into()),
             E::RemoveElement(_) => E::Action(action()),
             E::Action(_) => E::RemoveAction(action()),

@@ -193,6 +193,20 @@ impl WidgetKind {
     }
 }
 
+impl WidgetKind {
+    /// The same field with another value in it; `None` when the value does not fit.
+    fn starting_with(&self, value: &Value) -> Option<Self> {
+        let mut parts = serde_json::to_value(self).ok()?;
+        // A number field gives back the text that was typed.
+        let typed = match (self, value) {
+            (Self::NumberInput { .. }, Value::String(text)) => Some(Value::Number(text.trim().parse().ok()?)),
+            _ => None,
+        };
+        *parts.get_mut("initial")? = typed.unwrap_or_else(|| value.clone());
+        serde_json::from_value(parts).ok()
+    }
+}
+
 impl SettingsForm {
     /// Every field, those in tabs too, in the order of the form.
     pub fn widgets(&self) -> impl Iterator<Item = &Widget> {
@@ -201,6 +215,19 @@ impl SettingsForm {
             Self::Tabs(tabs) => (&[], tabs),
         };
         loose.iter().chain(tabs.iter().flat_map(|tab| &tab.inputs))
+    }
+
+    /// Lets each field show first what it has in `values`. A value that does not fit its field changes nothing.
+    pub fn start_with(&mut self, values: &Map<String, Value>) {
+        let widgets: Vec<&mut Widget> = match self {
+            Self::Widgets(widgets) => widgets.iter_mut().collect(),
+            Self::Tabs(tabs) => tabs.iter_mut().flat_map(|tab| &mut tab.inputs).collect(),
+        };
+        for widget in widgets {
+            if let Some(kind) = values.get(&widget.id).and_then(|value| widget.kind.starting_with(value)) {
+                widget.kind = kind;
+            }
+        }
     }
 
     /// What the form shows first, by the ids of the fields: the settings of somebody who has changed nothing. Of two
@@ -287,6 +314,18 @@ mod tests {
             let read: SettingsForm = serde_json::from_value(serde_json::to_value(&form).unwrap()).unwrap();
             assert_eq!(read, form);
         }
+    }
+
+    #[test]
+    fn a_form_starts_with_values_that_fit() {
+        let mut form = tabs();
+        let values = json!({"switch": false, "select": "b", "numberinput": "12.5", "slider": "no number", "tags": ["y"],
+            "datepicker": "2026-01-01T23:00:00Z", "textinput": null, "unknown": 1});
+        form.start_with(values.as_object().unwrap());
+        let initial = form.initial();
+        assert_eq!((&initial["switch"], &initial["select"]), (&json!(false), &json!("b")));
+        assert_eq!((&initial["numberinput"], &initial["slider"]), (&json!(12.5), &json!(0.5)));
+        assert_eq!((&initial["tags"], &initial["datepicker"]), (&json!(["y"]), &json!("2026-01-01T23:00:00Z")));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use indexmap::IndexMap;
 use tokio::time::Instant;
 
 use crate::id::{ActionId, ElementId, StepId};
-use crate::protocol::{Action, Ask, Element, ServerEvent, Step};
+use crate::protocol::{Action, Ask, CallId, Element, ServerEvent, Step};
 
 /// The number of an event within its session.
 pub type Number = u64;
@@ -47,6 +47,8 @@ pub struct Screen {
     latest: IndexMap<&'static str, (Number, ServerEvent)>,
     working: bool,
     question: Option<Question>,
+    /// Open calls of functions of the host page; the event while it is unproven.
+    calls: IndexMap<CallId, (Number, Option<ServerEvent>)>,
 }
 
 /// One step of the screen.
@@ -137,9 +139,13 @@ impl Screen {
                 self.latest.shift_remove(event.name());
                 self.latest.insert(event.name(), (number, event.clone()));
             }
-            ServerEvent::CallFn { .. }
-            | ServerEvent::ClearCallFn
-            | ServerEvent::CallFnTimeout
+            ServerEvent::CallFn { call, .. } => {
+                self.calls.insert(*call, (number, Some(event.clone())));
+            }
+            ServerEvent::ClearCallFn(Some(call)) | ServerEvent::CallFnTimeout(call) => {
+                self.calls.shift_remove(call);
+            }
+            ServerEvent::ClearCallFn(None)
             | ServerEvent::TokenUsage(_)
             | ServerEvent::Toast(_)
             | ServerEvent::WindowMessage(_)
@@ -177,6 +183,7 @@ impl Screen {
         self.elements.retain(|_, (last, _)| *last > number);
         self.actions.retain(|_, (last, _, _)| *last > number);
         self.latest.retain(|_, (last, _)| *last > number);
+        self.calls.values_mut().filter(|(last, _)| *last <= number).for_each(|(_, event)| *event = None);
         if self.steps.is_empty() {
             self.steps = IndexMap::new();
         }
@@ -186,6 +193,14 @@ impl Screen {
     #[must_use]
     pub fn thread_pending(&self) -> bool {
         self.thread.is_some()
+    }
+
+    /// The calls that reached the page and that it cannot answer any more, once it was told to forget them.
+    pub fn lost_calls(&mut self) -> Vec<CallId> {
+        let lost: Vec<CallId> =
+            self.calls.iter().filter(|(_, (_, event))| event.is_none()).map(|(call, _)| *call).collect();
+        lost.iter().for_each(|call| drop(self.calls.shift_remove(call)));
+        lost
     }
 
     /// The question that waits for an answer.
@@ -220,6 +235,7 @@ impl Screen {
             }
         }
         events.extend(self.latest.values().filter(|(_, event)| !is_settings(event)).map(|(_, event)| event.clone()));
+        events.extend(self.calls.values().filter_map(|(_, event)| event.clone()));
         match &self.question {
             Some(question) => events.push(question.again()),
             None if self.working => events.push(ServerEvent::TaskStart),

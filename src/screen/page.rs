@@ -111,8 +111,8 @@ impl Page {
             ServerEvent::FirstInteraction { .. }
             | ServerEvent::ResumeThreadError(_)
             | ServerEvent::CallFn { .. }
-            | ServerEvent::ClearCallFn
-            | ServerEvent::CallFnTimeout
+            | ServerEvent::ClearCallFn(_)
+            | ServerEvent::CallFnTimeout(_)
             | ServerEvent::ChatSettings(_)
             | ServerEvent::SetCommands(_)
             | ServerEvent::SetModes(_)

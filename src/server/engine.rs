@@ -132,6 +132,8 @@ fn conversation_settings(config: &Config, app: &App) -> conversation::Settings {
         greets: app.hooks().chat_start.is_some(),
         answers: app.hooks().message.is_some(),
         resumes: app.hooks().chat_resume.is_some(),
+        hears_settings: app.hooks().settings_update.is_some(),
+        hears_edits: app.hooks().settings_edit.is_some(),
     }
 }
 
@@ -142,6 +144,8 @@ fn session_settings(config: &Config, app: &App) -> SessionSettings {
         author: config.ui.name.clone(),
         resumes: app.can_resume(),
         audio: config.features.audio.enabled,
+        hears_window: app.hooks().window_message.is_some(),
+        favorites: config.features.favorites,
         tells_lines: app.hooks().disconnect.is_some() || app.hooks().reconnect.is_some(),
     }
 }

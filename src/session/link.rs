@@ -3,17 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use super::state::{Newest, Phase, Waiting};
-use super::{ConnectionNumber, Entry, Session};
-use crate::conversation::{Held, Input, SessionHook};
-use crate::protocol::{BadEvent, ClientEvent, ClientMessage, ServerEvent};
+use super::state::{Event, Newest, Phase, Waiting};
+use super::{Asked, ConnectionNumber, Entry, Session};
+use crate::conversation::{CallEnd, Held, Input, SessionHook};
+use crate::hook::UserMessage;
+use crate::protocol::{BadEvent, ClientEvent, FileReference, ServerEvent};
 
-/// Messages that may wait for a restore.
+/// Events that may wait for a restore.
 const MOST_HELD: usize = 256;
 
 /// A page sends faster than anybody can handle; its transport is closed.
@@ -75,7 +77,17 @@ impl Link {
                 session.ready(self.number);
                 Ok(())
             }
-            Ok(ClientEvent::Message(message)) => session.message(message),
+            Ok(ClientEvent::Message(message)) => {
+                let files = session.lock().files_of(&message.files);
+                session.take(Event::Message(UserMessage::new(Arc::new(message), files)))
+            }
+            Ok(ClientEvent::Edit(edited)) => session.take(Event::Edit(edited)),
+            Ok(ClientEvent::SettingsChange(values)) => session.take(Event::SettingsChange(values)),
+            Ok(ClientEvent::SettingsEdit(values)) => session.take(Event::SettingsEdit(values)),
+            // Every page that is open anywhere posts to every window: without a hook it ends here.
+            Ok(ClientEvent::WindowMessage(value)) if session.home.settings.hears_window => {
+                session.take(Event::Window(value))
+            }
             Ok(ClientEvent::Stop) => session.stop(),
             Ok(ClientEvent::ClearSession) => {
                 session.clear();
@@ -88,18 +100,16 @@ impl Link {
                 }
                 Ok(())
             }
-            // Answered by nobody who has neither favourites nor settings (chat-wire 3.4, 3.8). Chunks of a recorder that
-            // has not yet heard that it is off are dropped.
-            Ok(
-                ClientEvent::FetchFavorites
-                | ClientEvent::Favorite(_)
-                | ClientEvent::Edit(_)
-                | ClientEvent::WindowMessage(_)
-                | ClientEvent::AudioChunk(_)
-                | ClientEvent::AudioEnd
-                | ClientEvent::SettingsChange(_)
-                | ClientEvent::SettingsEdit(_),
-            ) => Ok(()),
+            Ok(ClientEvent::FetchFavorites) => {
+                session.show_favorites();
+                Ok(())
+            }
+            Ok(ClientEvent::Favorite(favorite)) => {
+                session.star(favorite);
+                Ok(())
+            }
+            // Chunks of a recorder that has not yet heard that it is off.
+            Ok(ClientEvent::WindowMessage(_) | ClientEvent::AudioChunk(_) | ClientEvent::AudioEnd) => Ok(()),
             Err(bad) => {
                 warn!(session = ?session.id, "event refused: {bad}");
                 match bad {
@@ -113,7 +123,12 @@ impl Link {
     /// The next events to write, at most `most`; waits while there are none, and until the page has said
     /// `connection_successful`. `None` when this socket is not the session's any more. Cancel safe.
     pub async fn next(&self, most: usize) -> Option<Vec<Entry>> {
-        self.session.outbox.next(self.number, most).await
+        let entries = self.session.outbox.next(self.number, most).await;
+        for call in self.session.outbox.take_lost_calls() {
+            let end = CallEnd::Disconnected;
+            self.session.tell(Input::CallEnded { tab: self.session.tab, call, end });
+        }
+        entries
     }
 
     /// Everything up to the entry `number` is known to have reached the page's JavaScript.
@@ -127,14 +142,21 @@ impl Link {
         if !self.session.lock().is_newest(self.number) {
             return;
         }
-        let Some(ask) = self.session.outbox.asked(number) else {
+        let Some(asked) = self.session.outbox.asked(number) else {
             info!(session = ?self.session.id, "answer to nothing that was asked");
             return;
         };
         // Who answers has seen the question, and all that came before it.
         self.session.outbox.proven(number);
         let (tab, echo) = (self.session.tab, self.session.outbox.may_have_wiped());
-        self.session.tell(Input::Answer { tab, ask, value, echo });
+        self.session.tell(match asked {
+            Asked::Question(ask) => {
+                let references = Vec::<FileReference>::deserialize(&value).unwrap_or_default();
+                let files = self.session.lock().files_of(&references);
+                Input::Answer { tab, ask, value, files, echo }
+            }
+            Asked::Call(call) => Input::CallEnded { tab, call, end: CallEnd::Answered(value) },
+        });
     }
 
     /// Whether another socket took the session over.
@@ -186,8 +208,8 @@ impl Session {
         }
     }
 
-    fn message(self: &Arc<Self>, message: ClientMessage) -> Result<(), Flooded> {
-        let message = Arc::new(message);
+    /// Takes an event for the conversation; while the session's thread is under way, it waits.
+    fn take(self: &Arc<Self>, event: Event) -> Result<(), Flooded> {
         let retry = {
             let mut state = self.lock();
             match state.phase {
@@ -195,16 +217,16 @@ impl Session {
                     let lease = state.lease.as_ref().ok_or(Flooded)?;
                     // A thread that is still under way wipes it from the page, as if it had waited for the restore.
                     let held = if self.outbox.may_have_wiped() { Held::Waited } else { Held::No };
-                    let input = Input::Message { tab: self.tab, message, held };
-                    return lease.tell(input).map_err(|_| Flooded);
+                    return lease.tell(event.into_input(self.tab, held)).map_err(|_| Flooded);
                 }
                 Phase::Ended => return Ok(()),
                 Phase::Fresh | Phase::Restoring | Phase::Undone => {
                     if state.held.len() >= MOST_HELD {
-                        return Err(Flooded);
+                        // What windows post is not the page's fault.
+                        return if matches!(event, Event::Window(_)) { Ok(()) } else { Err(Flooded) };
                     }
                     let undone = state.phase == Phase::Undone;
-                    state.held.push_back(Waiting { message, held: Held::Waited, tried: undone });
+                    state.held.push_back(Waiting { event, held: Held::Waited, tried: undone });
                     undone
                 }
             }

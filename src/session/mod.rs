@@ -5,6 +5,7 @@
 //! machine's phase is the gate: while a restore is under way, no queued event of the session is handled.
 
 mod connect;
+mod favorite;
 mod link;
 mod outbox;
 mod restore;
@@ -13,8 +14,8 @@ mod visit;
 
 pub use connect::{Connect, Refusal};
 pub use link::{Flooded, Link};
-pub use outbox::{ConnectionNumber, Entry, Outbox};
-pub use visit::{NoSuchQuestion, Visit};
+pub use outbox::{Asked, ConnectionNumber, Entry, Outbox};
+pub use visit::{NoSuchQuestion, NotTalking, Visit};
 
 use std::collections::HashSet;
 use std::fmt;
@@ -50,6 +51,10 @@ pub struct SessionSettings {
     pub tells_lines: bool,
     /// Whether pages offer a microphone.
     pub audio: bool,
+    /// Whether anybody wants to hear what windows post.
+    pub hears_window: bool,
+    /// Whether messages can be starred.
+    pub favorites: bool,
 }
 
 /// The live tabs of this process.

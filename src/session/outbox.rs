@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::id::StepId;
-use crate::protocol::{Ask, ServerEvent};
+use crate::protocol::{Ask, CallId, ServerEvent};
 use crate::screen::{Number, Screen};
 
 /// A proof may overtake a message that was sent before it, by the time that frames wait inside this process.
@@ -59,8 +59,19 @@ struct State {
     waiting: VecDeque<Entry>,
     /// The page was so far behind that what waited was given up: once its pump comes, it gets what the screen adds up to.
     folded: bool,
-    /// Questions by the number they were sent under on this connection: a page answers by that.
-    asked: Vec<(Number, StepId)>,
+    /// What was asked, by the number it was sent under on this connection: a page answers by that.
+    asked: Vec<(Number, Asked)>,
+    /// Calls that the page cannot answer any more, and whose hooks do not know yet.
+    lost_calls: Vec<CallId>,
+}
+
+/// Something that a page answers by acknowledging.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A question, by its message.
+    Question(StepId),
+    /// A call of a function.
+    Call(CallId),
 }
 
 impl Outbox {
@@ -136,9 +147,14 @@ impl Outbox {
         state.screen.thread_pending() || state.thread_proven.is_some_and(|proven| proven.elapsed() < OVERTAKING)
     }
 
-    /// The question that was sent under `number` on the present connection.
-    pub fn asked(&self, number: Number) -> Option<StepId> {
+    /// What was asked under `number` on the present connection.
+    pub fn asked(&self, number: Number) -> Option<Asked> {
         self.lock().asked.iter().find(|(asked, _)| *asked == number).map(|(_, id)| id.clone())
+    }
+
+    /// The calls that the page cannot answer any more, each once.
+    pub fn take_lost_calls(&self) -> Vec<CallId> {
+        std::mem::take(&mut self.lock().lost_calls)
     }
 
     /// The question that waits for an answer at the page.
@@ -183,8 +199,9 @@ impl State {
         self.give_up_repeatable();
         self.folded = false;
         let missed = self.screen.catch_up();
+        self.lost_calls.extend(self.screen.lost_calls());
         let owed: Vec<ServerEvent> = self.waiting.drain(..).map(|entry| entry.event).collect();
-        let opening = [ServerEvent::TaskEnd, ServerEvent::ClearAsk, ServerEvent::ClearCallFn];
+        let opening = [ServerEvent::TaskEnd, ServerEvent::ClearAsk, ServerEvent::ClearCallFn(None)];
         for event in opening.into_iter().chain(missed).chain(owed) {
             self.push(event);
         }
@@ -198,8 +215,10 @@ impl State {
         self.last += 1;
         let number = self.last;
         self.screen.apply(number, &event);
-        if let ServerEvent::Ask(ask) = &event {
-            self.asked.push((number, ask.msg.id.clone()));
+        match &event {
+            ServerEvent::Ask(ask) => self.asked.push((number, Asked::Question(ask.msg.id.clone()))),
+            ServerEvent::CallFn { call, .. } => self.asked.push((number, Asked::Call(*call))),
+            _ => {}
         }
         let repeatable = is_repeatable(&event);
         if (self.connection.is_none() || self.folded) && repeatable {

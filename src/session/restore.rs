@@ -176,9 +176,8 @@ impl Session {
         let State { held, lease, .. } = state;
         let Some(lease) = lease else { return };
         for waiting in held.drain(..) {
-            let input = Input::Message { tab: self.tab, message: waiting.message, held: waiting.held };
-            if lease.tell(input).is_err() {
-                error!(session = ?self.id, "conversation takes no more, a message that waited is lost");
+            if lease.tell(waiting.event.into_input(self.tab, waiting.held)).is_err() {
+                error!(session = ?self.id, "conversation takes no more, an event that waited is lost");
             }
         }
     }

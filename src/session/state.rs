@@ -1,16 +1,17 @@
 //! The state of a session: which socket counts, how far it has come with its thread, what waits.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::ConnectionNumber;
-use crate::conversation::{Held, Lease};
+use crate::conversation::{Held, Input, Lease, TabId};
+use crate::hook::UserMessage;
 use crate::id::{FileId, ThreadId};
-use crate::protocol::{ClientMessage, StoredFile};
+use crate::protocol::{EditedMessage, FileReference, StoredFile};
 use crate::store::LiveSession;
 
 /// How far a session has come.
@@ -54,12 +55,39 @@ pub(super) struct Newest {
     pub(super) replaced: CancellationToken,
 }
 
-/// A message that waits for a restore.
+/// An event that waits for a restore.
 pub(super) struct Waiting {
-    pub(super) message: Arc<ClientMessage>,
+    pub(super) event: Event,
     pub(super) held: Held,
     /// Whether a restore was tried for its sake.
     pub(super) tried: bool,
+}
+
+/// What a page sent for its conversation, in the order of the frames.
+pub(super) enum Event {
+    /// Somebody wrote something.
+    Message(UserMessage),
+    /// Somebody changed what they wrote.
+    Edit(EditedMessage),
+    /// The settings were confirmed.
+    SettingsChange(Map<String, Value>),
+    /// A field of the settings form changed.
+    SettingsEdit(Map<String, Value>),
+    /// The window around the page posted something.
+    Window(Value),
+}
+
+impl Event {
+    /// For the conversation.
+    pub(super) fn into_input(self, tab: TabId, held: Held) -> Input {
+        match self {
+            Self::Message(message) => Input::Message { tab, message, held },
+            Self::Edit(edited) => Input::Edit { tab, edited, held },
+            Self::SettingsChange(values) => Input::SettingsChanged(tab, values),
+            Self::SettingsEdit(values) => Input::SettingsEdited(tab, values),
+            Self::Window(value) => Input::Window(tab, value),
+        }
+    }
 }
 
 impl State {
@@ -76,6 +104,11 @@ impl State {
             held: VecDeque::new(),
             files: HashMap::new(),
         }
+    }
+
+    /// The uploads that references name; unknown ones are passed over (chat-wire 3.2).
+    pub(super) fn files_of(&self, references: &[FileReference]) -> Vec<StoredFile> {
+        references.iter().filter_map(|reference| self.files.get(&reference.id).cloned()).collect()
     }
 
     /// Whether a socket is the one that counts.

@@ -3,11 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value;
+use tokio::sync::oneshot;
+
 use super::state::Phase;
 use super::{Session, Sessions};
 use crate::chat::FilePlace;
-use crate::id::{FileId, SessionId, StepId, ThreadId};
-use crate::protocol::{AskKind, StoredFile, User};
+use crate::conversation::{ElementChange, Input, TabId};
+use crate::id::{ElementId, FileId, SessionId, StepId, ThreadId};
+use crate::protocol::{Action, AskKind, StoredFile, User};
 
 /// A request's hold on a live session of its caller. It keeps the session from being swept away meanwhile.
 pub struct Visit(Arc<Session>);
@@ -22,6 +26,11 @@ impl fmt::Debug for Visit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no question for files is open there")]
 pub struct NoSuchQuestion;
+
+/// The session has no conversation yet, or no more, or it takes no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the session is not on a conversation")]
+pub struct NotTalking;
 
 impl Sessions {
     /// A session for a request of `user`. `None` when there is none, or when it is somebody else's: the two look alike.
@@ -66,6 +75,44 @@ impl Visit {
     /// A file was uploaded: messages and answers may refer to it from now on.
     pub fn uploaded(&self, file: StoredFile) {
         self.0.lock().files.insert(file.id.clone(), file);
+    }
+
+    /// Somebody pressed a button. Gives what its hook returned, null when it failed (that is logged, and shown in the
+    /// chat).
+    ///
+    /// # Errors
+    /// When the session is not on a conversation.
+    pub async fn act(&self, action: Action) -> Result<Value, NotTalking> {
+        let (answer, answered) = oneshot::channel();
+        self.tell(|tab| Input::Act { tab, action, answer })?;
+        Ok(answered.await.unwrap_or(Value::Null))
+    }
+
+    /// Changes a custom element of the session's thread. When this answers true, the change is stored; false: the thread
+    /// has no such element.
+    ///
+    /// # Errors
+    /// When the session is not on a conversation.
+    pub async fn change_element(&self, change: ElementChange) -> Result<bool, NotTalking> {
+        let (done, changed) = oneshot::channel();
+        self.tell(|_| Input::ChangeElement(change, done))?;
+        changed.await.map_err(|_| NotTalking)
+    }
+
+    /// Takes a custom element of the session's thread away. Answers as [`change_element`](Self::change_element).
+    ///
+    /// # Errors
+    /// When the session is not on a conversation.
+    pub async fn remove_element(&self, id: ElementId) -> Result<bool, NotTalking> {
+        let (done, removed) = oneshot::channel();
+        self.tell(|_| Input::RemoveElement(id, done))?;
+        removed.await.map_err(|_| NotTalking)
+    }
+
+    fn tell(&self, input: impl FnOnce(TabId) -> Input) -> Result<(), NotTalking> {
+        let state = self.0.lock();
+        let lease = state.lease.as_ref().ok_or(NotTalking)?;
+        lease.tell(input(self.0.tab)).map_err(|_| NotTalking)
     }
 
     /// A file that was uploaded before.

@@ -1,0 +1,216 @@
+//! Runs: one call of a hook for a turn each. A run begins once, and ends once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::errand::Duty;
+use super::feed::{Audience, Item, Then};
+use super::job::{Job, SessionHook};
+use super::state::{Conversation, Phase, Run, Stage, Work};
+use super::tab::{Member, TabId};
+use super::turn::Held;
+use crate::chat::{Speaker, Values};
+use crate::hook::UserMessage;
+use crate::id::StepId;
+use crate::protocol::{ServerEvent, Step, StepKind};
+use crate::record::{EndReason, Fact, Record, Source};
+
+/// How long a run that was told to stop has until it is settled over its head (records.md 3.4).
+const STOP_GRACE: Duration = Duration::from_secs(10);
+
+/// What the notice of a stop says; frontends know it (chat-wire 5.2).
+const STOPPED: &str = "Task manually stopped.";
+
+/// A run that begins: its step, and the record of it.
+pub(super) struct Beginning {
+    pub(super) step: Step,
+    pub(super) started: Record,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    Completed,
+    Stopped(EndReason),
+    /// It was told to stop, and was ended over its head.
+    Overruled,
+    /// With what a person is told.
+    Failed(String),
+}
+
+impl Conversation {
+    pub(super) fn run_step(&self, name: &str, parent: Option<StepId>) -> Step {
+        let mut step = Step::new(StepId::random(), self.thread.clone(), StepKind::Run, name);
+        let now = self.clock.now();
+        step.parent_id = parent;
+        step.created_at = Some(now);
+        step.start = Some(now);
+        step
+    }
+
+    /// A run for a message, unless nobody answers or stop was pressed: from here on it is the conversation's, and waits
+    /// for its message to be stored.
+    pub(super) fn begin_run(&mut self, member: &Member, message: UserMessage, held: Held) -> Option<Beginning> {
+        if !self.settings.answers || held == Held::Stopped {
+            return None;
+        }
+        let step = self.run_step("on_message", Some(message.id.clone()));
+        let fact = Fact::RunStarted { step: step.clone(), trigger: Some(message.id.clone()) };
+        let started = self.record(Some(step.id.clone()), Source::App, fact);
+        let run = Run {
+            tab: member.id,
+            about: member.about.clone(),
+            values: member.values.clone(),
+            step: step.clone(),
+            input: message.output.clone(),
+            work: Work::Answer(message),
+            cancel: CancellationToken::new(),
+            phase: Phase::Waiting,
+        };
+        self.runs.insert(step.id.clone(), run);
+        Some(Beginning { step, started })
+    }
+
+    /// The message of a run is stored: its hook may be called.
+    pub(super) fn start(&mut self, run: &StepId) {
+        let Some(found) = self.runs.get_mut(run) else { return };
+        match found.phase {
+            Phase::Waiting => {
+                found.phase = Phase::Working;
+                self.jobs.push(Job::Run(run.clone()));
+            }
+            Phase::Stopping(_) => self.end_run(run, Ended::Stopped(EndReason::UserStop)),
+            Phase::Working => {}
+        }
+    }
+
+    /// The message of a run was stored by a former process, which started its run: this one was never needed.
+    pub(super) fn known_before(&mut self, run: &StepId) {
+        let Some(found) = self.runs.shift_remove(run) else { return };
+        info!(thread = %self.thread, "message came again after a restart, counted once");
+        let mut shows = vec![(Audience::All, ServerEvent::DeleteMessage(Arc::new(found.step)))];
+        self.indicator(&mut shows);
+        self.items.push(Item::show(shows));
+    }
+
+    /// The message of a run could not be stored. Nothing is computed for a question that history does not know.
+    pub(super) fn not_started(&mut self, run: &StepId, why: &str) {
+        let Some(found) = self.runs.shift_remove(run) else { return };
+        if let Work::Answer(message) = &found.work {
+            self.context.remove(&message.id);
+        }
+        let error = Arc::new(self.notice("Error", why, true));
+        let mut shows = vec![
+            (Audience::All, ServerEvent::DeleteMessage(Arc::new(found.step))),
+            (Audience::Only(found.tab), ServerEvent::NewMessage(error)),
+        ];
+        self.indicator(&mut shows);
+        self.items.push(Item::show(shows));
+    }
+
+    /// Somebody pressed stop: every run ends at its next await, every queued turn with it.
+    pub(super) fn stop(&mut self, tab: TabId) {
+        if !self.members.contains_key(&tab) {
+            return;
+        }
+        let name = self.settings.author.clone();
+        let notice = self.notice(&name, STOPPED, false);
+        self.context.put(&notice);
+        let fact = Fact::Message { step: notice.clone(), interrupted: false };
+        let record = self.record(None, Source::App, fact);
+        self.commit(vec![record], vec![(Audience::All, ServerEvent::NewMessage(Arc::new(notice)))], Then::Nothing);
+        let deadline = Instant::now() + STOP_GRACE;
+        for run in self.runs.values_mut().filter(|run| !matches!(run.phase, Phase::Stopping(_))) {
+            run.cancel.cancel();
+            run.phase = Phase::Stopping(deadline);
+        }
+        self.errand(tab, Duty::Session(SessionHook::Stop));
+    }
+
+    /// Runs that were told to stop and did not: they are settled over their heads.
+    pub(super) fn settle_overdue(&mut self, now: Instant) {
+        let overdue = |run: &Run| matches!(run.phase, Phase::Stopping(deadline) if deadline <= now);
+        let runs: Vec<StepId> = self.runs.iter().filter(|(_, run)| overdue(run)).map(|(id, _)| id.clone()).collect();
+        for run in runs {
+            warn!(thread = %self.thread, run = %run, "hook did not stop, its run is settled without it");
+            self.end_run(&run, Ended::Overruled);
+            // Whatever it still says is kept off the pages; the store puts it aside.
+            self.overruled.insert(run);
+        }
+    }
+
+    /// A run is over.
+    pub(super) fn end_run(&mut self, id: &StepId, ended: Ended) {
+        let Some(run) = self.runs.get(id) else { return };
+        let (values, mut step) = (run.values.clone(), run.step.clone());
+        step.end = Some(self.clock.now());
+        step.input.clone_from(&run.input);
+        let mut records = Vec::new();
+        let mut shows = Vec::new();
+        let speaker = Speaker { run: Some(id.clone()), ..Speaker::default() };
+        if !matches!(ended, Ended::Completed) {
+            self.cut_off_all(&speaker, &mut records, &mut shows);
+        }
+        self.cancel_asks(&speaker, &mut records, &mut shows);
+        self.cancel_calls(&speaker, &mut shows);
+        let mut error = None;
+        let mut source = Source::App;
+        let end = match ended {
+            Ended::Completed => Fact::RunEnded { step: step.clone(), reason: EndReason::Completed },
+            Ended::Stopped(reason) => {
+                step.is_error = true;
+                Fact::RunEnded { step: step.clone(), reason }
+            }
+            Ended::Overruled => {
+                step.is_error = true;
+                source = Source::User;
+                Fact::RunEnded { step: step.clone(), reason: EndReason::UserStop }
+            }
+            Ended::Failed(text) => {
+                step.is_error = true;
+                step.output.clone_from(&text);
+                error = Some(self.notice("Error", text.clone(), true));
+                Fact::RunFailed { step: step.clone(), message: text }
+            }
+        };
+        records.extend(self.values_records(&values));
+        records.push(self.record(Some(id.clone()), source, end));
+        shows.push((Audience::All, ServerEvent::UpdateMessage(Arc::new(step))));
+        if let Some(error) = error {
+            // Nothing of a run follows its end, so what tells a person of it belongs to the thread.
+            let fact = Fact::Message { step: error.clone(), interrupted: false };
+            records.push(self.record(None, Source::App, fact));
+            shows.push((Audience::All, ServerEvent::NewMessage(Arc::new(error))));
+        }
+        self.runs.shift_remove(id);
+        self.indicator(&mut shows);
+        self.commit(records, shows, Then::Nothing);
+    }
+
+    /// The end of a task, and the start of one where another still works.
+    pub(super) fn indicator(&self, shows: &mut Vec<(Audience, ServerEvent)>) {
+        shows.push((Audience::All, ServerEvent::TaskEnd));
+        if self.is_working() {
+            shows.push((Audience::All, ServerEvent::TaskStart));
+            return;
+        }
+        shows.extend(self.busy_tabs().map(|tab| (Audience::Only(tab), ServerEvent::TaskStart)));
+    }
+
+    /// What changed of the values of a session, as records; only for a thread that is stored.
+    pub(super) fn values_records(&self, values: &Values) -> Vec<Record> {
+        if !matches!(self.stage, Stage::Saved) {
+            return Vec::new();
+        }
+        let metadata: Map<String, Value> = values.take_changes();
+        let update = (!metadata.is_empty())
+            .then(|| Fact::ThreadUpdated(crate::record::ThreadUpdate { metadata, ..Default::default() }));
+        let settings = values.take_settings().map(Fact::SettingsUpdated);
+        update.into_iter().chain(settings).map(|fact| self.record(None, Source::App, fact)).collect()
+    }
+}
