@@ -33,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
+use crate::chat::FileKeeper;
 use crate::clock::Clock;
 use crate::hook::HookRuntime;
 use crate::id::{StepId, ThreadId, UserId};
@@ -93,6 +94,8 @@ pub struct Shared {
     pub app: App,
     /// Where records go.
     pub journal: Journal,
+    /// Where files are kept.
+    pub files: Arc<dyn FileKeeper>,
     /// Where hooks run.
     pub hooks: HookRuntime,
     /// The time of day.
