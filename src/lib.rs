@@ -9,6 +9,7 @@ pub mod config;
 pub mod conversation;
 pub mod demo;
 pub mod error;
+pub mod file;
 pub mod frontend;
 pub mod hook;
 pub mod http;

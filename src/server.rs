@@ -55,6 +55,9 @@ pub enum ServerError {
     /// `--frontend` names a folder without a page.
     #[error(transparent)]
     Page(#[from] NoPage),
+    /// The place where files are kept cannot be used.
+    #[error("files cannot be kept: {0}")]
+    Files(#[source] io::Error),
     /// No threads for hooks.
     #[error("cannot start the threads of the hooks")]
     Hooks(#[source] io::Error),

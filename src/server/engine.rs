@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::clock::Clock;
 use crate::config::{Config, Show, ShowErrors};
 use crate::conversation::{self, Conversations};
+use crate::file::{Files, LocalFolder};
 use crate::hook::HookRuntime;
 use crate::http::Live;
 use crate::id::ThreadId;
@@ -32,6 +33,7 @@ pub(super) struct Engine {
     pub(super) journal: Journal,
     pub(super) conversations: Arc<Conversations>,
     pub(super) sessions: Arc<Sessions>,
+    pub(super) files: Arc<Files>,
     grace: Duration,
     talking: TaskTracker,
     stop_talking: CancellationToken,
@@ -59,10 +61,13 @@ impl Engine {
         let (talking, stop_talking) = (TaskTracker::new(), CancellationToken::new());
         let (writing, stop_writing) = (TaskTracker::new(), CancellationToken::new());
         let journal = Journal::start(store.clone(), &writing, stop_writing.clone());
+        let folder = LocalFolder::open(config.data_dir.join("files")).map_err(ServerError::Files)?;
+        let files = Arc::new(Files::new(Arc::new(folder), store.clone(), clock.clone(), writing.clone()));
         let hooks = HookRuntime::start().map_err(ServerError::Hooks)?;
         let conversations = Conversations::new(conversation::Shared {
             app: app.clone(),
             journal: journal.clone(),
+            files: files.clone(),
             hooks,
             clock: clock.clone(),
             settings: Arc::new(conversation_settings(config, app)),
@@ -80,7 +85,7 @@ impl Engine {
         });
         sweep(sessions.clone(), &talking, stop_talking.clone());
         let grace = config.shutdown_grace;
-        Ok(Self { store, journal, conversations, sessions, grace, talking, stop_talking, writing, stop_writing })
+        Ok(Self { store, journal, conversations, sessions, files, grace, talking, stop_talking, writing, stop_writing })
     }
 
     /// Running hooks get the grace period, then open runs are settled. What sockets still owe can be sent afterwards.

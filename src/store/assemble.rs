@@ -10,7 +10,7 @@ use super::mark::Mark;
 use super::row::{ElementRow, FeedbackRow, StoredStep, StoredThreadRow, object};
 use super::{Cursor, LiveSession, StoreError, StoredRecord, StoredThread, incomplete};
 use crate::id::{ExecutionId, RecordId, ThreadId, UserId};
-use crate::protocol::{PageInfo, Step, Thread, ThreadPage, Timestamp, User};
+use crate::protocol::{Element, PageInfo, Step, Thread, ThreadPage, Timestamp, User};
 use crate::record::{arrange, join_feedback, with_url};
 
 /// The rows of one thread, read at one moment.
@@ -85,6 +85,11 @@ impl ThreadRows {
         let cursor = cursor.map(CursorRow::into_cursor).transpose()?.filter(|cursor| cursor.latest > 0);
         Ok(StoredThread { thread, cursor, incomplete })
     }
+}
+
+/// An element of a thread, with its url.
+pub(super) fn element(thread: &ThreadId, row: &str) -> Result<Element, StoreError> {
+    Ok(with_url(thread, one::<ElementRow>(row)?.into_element()))
 }
 
 /// A cursor that has numbered something.

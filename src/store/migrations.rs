@@ -27,6 +27,7 @@ migrations! {
     1 "0001_create_chat_tables",
     2 "0002_index_chat_tables",
     3 "0003_create_record_tables",
+    4 "0004_create_file_table",
 }
 
 /// A column that Chainlit 2.12.0 or this server writes: table, name, type on SQLite, type on PostgreSQL.

@@ -6,6 +6,7 @@
 mod append;
 mod assemble;
 mod bad;
+mod files;
 pub mod incomplete;
 mod known;
 mod lost;
@@ -24,15 +25,16 @@ mod sqlite;
 mod tables;
 mod writes;
 
+pub use files::FileRow;
 pub use mark::Mark;
 pub use options::{OpenOptions, open};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use async_trait::async_trait;
 
-use crate::id::{ExecutionId, RecordId, ThreadId};
-use crate::protocol::{Step, Thread, ThreadPage, Timestamp, User};
+use crate::id::{ElementId, ExecutionId, FileId, RecordId, ThreadId};
+use crate::protocol::{Element, Step, Thread, ThreadPage, Timestamp, User};
 use crate::record::{BadRecord, Fact, Record};
 
 /// Records of one thread that are stored together or not at all.
@@ -271,6 +273,34 @@ pub trait Store: Send + Sync + 'static {
 
     /// Where a thread's numbering stands; `None` before its first record.
     async fn cursor(&self, thread: &ThreadId) -> Result<Option<Cursor>, StoreError>;
+
+    /// An element of a thread; `None` when there is none, or the thread was deleted.
+    async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError>;
+
+    /// Writes the row of a file whose bytes are about to be written. Nobody finds it yet.
+    async fn add_file(&self, row: &FileRow) -> Result<(), StoreError>;
+
+    /// The bytes of a file are there: from now on it is found.
+    async fn keep_file(&self, id: &FileId) -> Result<(), StoreError>;
+
+    /// A file that is kept.
+    async fn file(&self, id: &FileId) -> Result<Option<FileRow>, StoreError>;
+
+    /// The files that are kept for a tab ([`crate::id::SessionId::key`]), oldest first.
+    async fn session_files(&self, session: &str) -> Result<Vec<FileRow>, StoreError>;
+
+    /// Notes which files neither an element nor a tab refers to: one of `live`, by its key, or one that has a row. Those
+    /// that were noted until `before` and are so still are found by nobody from now on, and are given back: their bytes
+    /// are to be removed, then their rows. So are those whose writing a crash cut off.
+    async fn doom_files(
+        &self,
+        live: &HashSet<String>,
+        now: Timestamp,
+        before: Timestamp,
+    ) -> Result<Vec<FileId>, StoreError>;
+
+    /// Removes the rows of files that are not kept.
+    async fn forget_files(&self, ids: &[FileId]) -> Result<(), StoreError>;
 
     /// Whether the database answers.
     async fn ping(&self) -> Result<(), StoreError>;

@@ -10,7 +10,7 @@ const FLOORS: [&[&str]; 14] = [
     &["protocol"],
     &["clock", "error", "record", "screen"],
     &["chat", "store"],
-    &["hook", "journal"],
+    &["file", "hook", "journal"],
     &["app"],
     &["conversation"],
     &["session"],
@@ -23,8 +23,12 @@ const FLOORS: [&[&str]; 14] = [
 ];
 
 /// Libraries that only some modules know.
-const LIBRARIES: [(&str, &[&str]); 3] =
-    [("socketioxide", &["socket"]), ("axum", &["line", "socket", "auth", "http", "server"]), ("sqlx", &["store"])];
+const LIBRARIES: [(&str, &[&str]); 4] = [
+    ("object_store", &["file"]),
+    ("socketioxide", &["socket"]),
+    ("axum", &["line", "socket", "auth", "http", "server"]),
+    ("sqlx", &["store"]),
+];
 
 /// Red when a module imports upwards (chat and hook did, before `error` was split off), or when a module has no floor.
 #[test]

@@ -61,6 +61,21 @@ impl PostgresStore {
             format!("delete from steps where {}", of("steps")),
             format!("delete from threads where {row}"),
         ];
+        // Its files are found by nobody from here on; the next sweep removes their bytes.
+        let files = format!(
+            r#"
+            update rejoinder_files as f set kept = false, loose_since = to_timestamp(0)
+                where project_id = $2 and file_id in (select "chainlitKey" from elements where {of})
+                    and not exists (select 1 from elements where "chainlitKey" = f.file_id and not ({of}))
+            "#,
+            of = of("elements")
+        );
+        sqlx::query(AssertSqlSafe(files))
+            .bind(id.as_str())
+            .bind(&self.project)
+            .execute(&mut *transaction)
+            .await
+            .map_err(StoreError::Unavailable)?;
         let mut there = false;
         for sql in removed {
             let done = sqlx::query(AssertSqlSafe(sql))

@@ -1,12 +1,14 @@
 //! SQLite: one writing connection, readers beside it, one process that owns the file.
 
 mod append;
+mod file;
 mod open;
 mod read;
 mod schema;
 mod sql;
 mod write;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,16 +16,17 @@ use async_trait::async_trait;
 use sqlx::{Sqlite, SqlitePool, Transaction};
 
 use super::append::append;
+use super::files;
 use super::lost::settled;
 use super::prepare::prepare;
 use super::probe::Probes;
 use super::{
-    Append, Appended, Cursor, LiveSession, Partial, Store, StoreError, StoredRecord, StoredThread, ThreadHead,
+    Append, Appended, Cursor, FileRow, LiveSession, Partial, Store, StoreError, StoredRecord, StoredThread, ThreadHead,
     ThreadQuery,
 };
 use crate::clock::Clock;
-use crate::id::{ExecutionId, ThreadId};
-use crate::protocol::{ThreadPage, Timestamp, User};
+use crate::id::{ElementId, ExecutionId, FileId, ThreadId};
+use crate::protocol::{Element, ThreadPage, Timestamp, User};
 
 /// A SQLite file that belongs to this process.
 pub(super) struct SqliteStore {
@@ -116,6 +119,39 @@ impl Store for SqliteStore {
 
     async fn cursor(&self, thread: &ThreadId) -> Result<Option<Cursor>, StoreError> {
         self.read_cursor(thread).await
+    }
+
+    async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError> {
+        self.read_element(thread, element).await
+    }
+
+    async fn add_file(&self, row: &FileRow) -> Result<(), StoreError> {
+        self.insert_file(row).await
+    }
+
+    async fn keep_file(&self, id: &FileId) -> Result<(), StoreError> {
+        self.mark_file_kept(id).await
+    }
+
+    async fn file(&self, id: &FileId) -> Result<Option<FileRow>, StoreError> {
+        self.read_file(id).await
+    }
+
+    async fn session_files(&self, session: &str) -> Result<Vec<FileRow>, StoreError> {
+        self.read_session_files(session).await
+    }
+
+    async fn doom_files(
+        &self,
+        live: &HashSet<String>,
+        now: Timestamp,
+        before: Timestamp,
+    ) -> Result<Vec<FileId>, StoreError> {
+        files::sweep(self, live, now, before).await
+    }
+
+    async fn forget_files(&self, ids: &[FileId]) -> Result<(), StoreError> {
+        self.delete_files(ids).await
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

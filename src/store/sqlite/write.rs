@@ -58,6 +58,11 @@ impl SqliteStore {
         }
         sqlx::query(
             r#"
+            update rejoinder_files set kept = 0, loose_since = 0
+                where project_id = $1
+                    and file_id in (select "chainlitKey" from elements where "threadId" = $2)
+                    and not exists (select 1 from elements
+                        where "chainlitKey" = rejoinder_files.file_id and "threadId" <> $2);
             delete from feedbacks where "threadId" = $2
                 or "forId" in (select id from steps where "threadId" = $2);
             delete from elements where "threadId" = $2;

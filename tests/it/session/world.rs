@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use rejoinder::chat::{FileError, FileKeeper, FilePlace, FileReader, NewFile};
 use rejoinder::clock::Clock;
 use rejoinder::conversation::{Conversations, Settings, Shared, Show};
 use rejoinder::hook::{HookRuntime, ResumedThread};
-use rejoinder::id::{SessionId, StepId, ThreadId};
+use rejoinder::id::{FileId, SessionId, StepId, ThreadId};
 use rejoinder::journal::Journal;
-use rejoinder::protocol::{ClientEvent, ClientMessage, ServerEvent, Step, StepKind, User};
+use rejoinder::protocol::{ClientEvent, ClientMessage, ServerEvent, Step, StepKind, StoredFile, User};
 use rejoinder::screen::Page;
 use rejoinder::session::{Connect, ConnectionNumber, Foundation, Link, SessionSettings, Sessions};
 use rejoinder::{App, Chat, HookError, State, UserMessage};
@@ -123,6 +124,7 @@ impl World {
         let conversations = Conversations::new(Shared {
             app,
             journal: journal.clone(),
+            files: Arc::new(NoFiles),
             hooks: HookRuntime::current(),
             clock: Clock::ticking_from(records::at(1_000_000)),
             settings: Arc::new(Settings {
@@ -416,5 +418,20 @@ impl Line {
     /// The page stops reading; the line itself stays.
     pub fn freeze(&self) {
         self.frozen.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Sessions do without files.
+#[derive(Debug)]
+struct NoFiles;
+
+#[async_trait::async_trait]
+impl FileKeeper for NoFiles {
+    async fn keep(&self, _: &FilePlace, _: NewFile) -> Result<StoredFile, FileError> {
+        Err(FileError::NotFound)
+    }
+
+    async fn read(&self, _: &FileId) -> Result<FileReader, FileError> {
+        Err(FileError::NotFound)
     }
 }

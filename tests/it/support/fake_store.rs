@@ -1,14 +1,14 @@
 //! A store in memory that is away when a test says so, and remembers what it was asked.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use rejoinder::id::{ExecutionId, ThreadId};
-use rejoinder::protocol::{ThreadPage, Timestamp, User};
+use rejoinder::id::{ElementId, ExecutionId, FileId, ThreadId};
+use rejoinder::protocol::{Element, ThreadPage, Timestamp, User};
 use rejoinder::store::{
-    Append, Appended, Cursor, LiveSession, Partial, Store, StoreError, Stored, StoredRecord, StoredThread, ThreadHead,
-    ThreadQuery,
+    Append, Appended, Cursor, FileRow, LiveSession, Partial, Store, StoreError, Stored, StoredRecord, StoredThread,
+    ThreadHead, ThreadQuery,
 };
 use tokio::sync::Semaphore;
 
@@ -136,6 +136,34 @@ impl Store for FakeStore {
 
     async fn cursor(&self, _: &ThreadId) -> Result<Option<Cursor>, StoreError> {
         Ok(None)
+    }
+
+    async fn element(&self, _: &ThreadId, _: &ElementId) -> Result<Option<Element>, StoreError> {
+        Ok(None)
+    }
+
+    async fn add_file(&self, _: &FileRow) -> Result<(), StoreError> {
+        unimplemented!()
+    }
+
+    async fn keep_file(&self, _: &FileId) -> Result<(), StoreError> {
+        unimplemented!()
+    }
+
+    async fn file(&self, _: &FileId) -> Result<Option<FileRow>, StoreError> {
+        Ok(None)
+    }
+
+    async fn session_files(&self, _: &str) -> Result<Vec<FileRow>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn doom_files(&self, _: &HashSet<String>, _: Timestamp, _: Timestamp) -> Result<Vec<FileId>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn forget_files(&self, _: &[FileId]) -> Result<(), StoreError> {
+        Ok(())
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

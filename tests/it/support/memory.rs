@@ -9,18 +9,19 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use rejoinder::id::{ExecutionId, RecordId, ThreadId};
-use rejoinder::protocol::{PageInfo, ThreadPage, Timestamp, User};
+use rejoinder::id::{ElementId, ExecutionId, FileId, RecordId, ThreadId};
+use rejoinder::protocol::{Element, PageInfo, ThreadPage, Timestamp, User};
 use rejoinder::record::{Fact, Record, fold};
 use rejoinder::store::{
-    Append, Appended, Cursor, LiveSession, Partial, Refused, Store, StoreError, Stored, StoredRecord, StoredThread,
-    ThreadHead, ThreadQuery,
+    Append, Appended, Cursor, FileRow, LiveSession, Partial, Refused, Store, StoreError, Stored, StoredRecord,
+    StoredThread, ThreadHead, ThreadQuery,
 };
 
 /// Threads as lists of records.
 pub struct Memory {
     threads: Mutex<HashMap<ThreadId, Vec<Record>>>,
     sessions: Mutex<HashMap<String, LiveSession>>,
+    files: Mutex<HashMap<FileId, FileRow>>,
     chance: Mutex<StdRng>,
     /// How long an append takes, when it is not left to chance.
     pub slow: Mutex<Option<Duration>>,
@@ -33,6 +34,7 @@ impl Memory {
         Self {
             threads: Mutex::default(),
             sessions: Mutex::default(),
+            files: Mutex::default(),
             chance: Mutex::new(StdRng::seed_from_u64(seed)),
             slow: Mutex::default(),
             away: AtomicBool::new(false),
@@ -171,6 +173,36 @@ impl Store for Memory {
 
     async fn cursor(&self, _: &ThreadId) -> Result<Option<Cursor>, StoreError> {
         Ok(None)
+    }
+
+    async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError> {
+        Ok(fold(thread, &self.records(thread)).elements.get(element).cloned())
+    }
+
+    async fn add_file(&self, row: &FileRow) -> Result<(), StoreError> {
+        self.files.lock().unwrap().insert(row.file.id.clone(), row.clone());
+        Ok(())
+    }
+
+    async fn keep_file(&self, _: &FileId) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn file(&self, id: &FileId) -> Result<Option<FileRow>, StoreError> {
+        Ok(self.files.lock().unwrap().get(id).cloned())
+    }
+
+    async fn session_files(&self, session: &str) -> Result<Vec<FileRow>, StoreError> {
+        Ok(self.files.lock().unwrap().values().filter(|row| row.session == session).cloned().collect())
+    }
+
+    async fn doom_files(&self, _: &HashSet<String>, _: Timestamp, _: Timestamp) -> Result<Vec<FileId>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn forget_files(&self, ids: &[FileId]) -> Result<(), StoreError> {
+        self.files.lock().unwrap().retain(|id, _| !ids.contains(id));
+        Ok(())
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
