@@ -1,6 +1,8 @@
 //! Everything that pages ask over plain HTTP (chat-wire 6): one file a noun.
 
+mod action;
 mod cors;
+mod element;
 mod error;
 mod extract;
 mod feedback;
@@ -11,6 +13,7 @@ mod login;
 mod page;
 mod picture;
 mod root;
+mod session;
 mod session_cookie;
 mod settings;
 mod thread;
@@ -35,9 +38,11 @@ use crate::app::App;
 use crate::auth::Auth;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::file::Files;
 use crate::frontend::Frontend;
 use crate::id::ThreadId;
 use crate::journal::Journal;
+use crate::session::Sessions;
 use crate::store::Store;
 
 pub use error::ApiError;
@@ -67,6 +72,10 @@ pub struct Http {
     pub journal: Journal,
     /// The conversations in memory.
     pub live: Arc<dyn Live>,
+    /// The live tabs.
+    pub sessions: Arc<Sessions>,
+    /// The files.
+    pub files: Arc<Files>,
     /// The page.
     pub frontend: Frontend,
     /// The time.
@@ -115,6 +124,8 @@ pub fn routes(http: Arc<Http>) -> Router {
         .route("/project/thread/{thread}", get(thread::get))
         .route("/project/thread/{thread}/element/{element}", get(thread::element))
         .route("/project/thread/{thread}/element/{element}/content", get(thread::content))
+        .route("/project/element", put(element::change).delete(element::remove))
+        .route("/project/action", post(action::press))
         .route("/project/file/{file}", get(file::of_session))
         .route("/project/share/{thread}", get(thread::shared))
         .route("/feedback", put(feedback::unavailable).delete(feedback::unavailable))
