@@ -119,6 +119,8 @@ impl Server {
             store: Arc::clone(&engine.store),
             journal: engine.journal.clone(),
             live: engine.conversations.clone(),
+            sessions: Arc::clone(&engine.sessions),
+            files: Arc::clone(&engine.files),
             frontend,
             clock,
             listen: addr,

@@ -106,8 +106,6 @@ pub struct Shared {
     pub app: App,
     /// Where records go.
     pub journal: Journal,
-    /// Where files are kept.
-    pub files: Arc<dyn FileKeeper>,
     /// Where hooks run.
     pub hooks: HookRuntime,
     /// Where their files are kept.

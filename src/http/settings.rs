@@ -61,9 +61,6 @@ pub(super) async fn get(
 fn offered(features: &Features) -> Features {
     let mut features = features.clone();
     features.edit_message = false;
-    if let Some(upload) = &mut features.spontaneous_file_upload {
-        upload.enabled = Some(false);
-    }
     features
 }
 
