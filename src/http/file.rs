@@ -12,7 +12,7 @@ use mime_guess::Mime;
 use tower::ServiceExt;
 use tower_http::services::ServeFile;
 
-use super::extract::{Path as InPath, Visitor};
+use super::extract::Path as InPath;
 use super::{ApiError, Shared};
 use crate::frontend::Part;
 
@@ -43,11 +43,6 @@ pub(super) async fn copilot(
 ) -> Result<Response, ApiError> {
     let copilot = http.frontend.part(Part::Copilot).ok_or_else(not_found)?;
     below(&copilot, &name, request).await
-}
-
-/// A file of a session. None are kept yet; without this route a page would be given itself instead.
-pub(super) async fn of_session(_: Visitor) -> ApiError {
-    not_found()
 }
 
 /// The file `name` in `folder`.

@@ -1,5 +1,6 @@
 //! Everything that pages ask over plain HTTP (chat-wire 6): one file a noun.
 
+mod accept;
 mod action;
 mod cors;
 mod element;
@@ -8,8 +9,10 @@ mod extract;
 mod feedback;
 mod file;
 mod health;
+mod kept;
 mod language;
 mod login;
+mod multipart;
 mod page;
 mod picture;
 mod root;
@@ -19,6 +22,7 @@ mod settings;
 mod thread;
 mod trace;
 mod translation;
+mod upload;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -27,6 +31,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::{Extensions, HeaderMap};
 use axum::response::Response;
 use axum::routing::{get, post, put};
 use tokio_util::sync::CancellationToken;
@@ -74,7 +79,7 @@ pub struct Http {
     pub live: Arc<dyn Live>,
     /// The live tabs.
     pub sessions: Arc<Sessions>,
-    /// The files.
+    /// Files.
     pub files: Arc<Files>,
     /// The page.
     pub frontend: Frontend,
@@ -101,7 +106,8 @@ pub fn routes(http: Arc<Http>) -> Router {
         .and(NotForContentType::SSE)
         .and(NotForContentType::IMAGES)
         .and(NotForContentType::const_new("audio/"))
-        .and(NotForContentType::const_new("video/"));
+        .and(NotForContentType::const_new("video/"))
+        .and(|_, _, _: &HeaderMap, marks: &Extensions| marks.get::<kept::AsItIs>().is_none());
     Router::new()
         .route("/", get(page::show).head(health::head))
         .route("/health", get(health::health))
@@ -123,10 +129,12 @@ pub fn routes(http: Arc<Http>) -> Router {
         .route("/project/thread/share", put(thread::share))
         .route("/project/thread/{thread}", get(thread::get))
         .route("/project/thread/{thread}/element/{element}", get(thread::element))
-        .route("/project/thread/{thread}/element/{element}/content", get(thread::content))
         .route("/project/element", put(element::change).delete(element::remove))
         .route("/project/action", post(action::press))
-        .route("/project/file/{file}", get(file::of_session))
+        .route("/project/thread/{thread}/element/{element}/content", get(kept::of_element))
+        // Bodies of any size: what is taken of them is bounded where they are read.
+        .route("/project/file", post(upload::upload).layer(DefaultBodyLimit::disable()))
+        .route("/project/file/{file}", get(kept::of_session))
         .route("/project/share/{thread}", get(thread::shared))
         .route("/feedback", put(feedback::unavailable).delete(feedback::unavailable))
         .route("/mcp", post(settings::no_mcp).delete(settings::no_mcp))

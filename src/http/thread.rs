@@ -1,5 +1,7 @@
 //! Stored threads: list, read, rename, delete (chat-wire 6.5). Somebody else's thread looks like none.
 
+use std::borrow::Borrow;
+
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
@@ -9,7 +11,7 @@ use super::extract::{Json as Body, Path, Visitor};
 use super::{ApiError, Http, Shared};
 use crate::id::{ElementId, RecordId, ThreadId};
 use crate::protocol::{Element, Thread, ThreadPage, User};
-use crate::record::{Fact, Record, Source, ThreadUpdate};
+use crate::record::{Fact, Record, Source, ThreadUpdate, address};
 use crate::store::{Append, Refused, Stored, ThreadQuery};
 
 /// The largest page of the list.
@@ -79,18 +81,12 @@ pub(super) async fn element(
     Path((thread, element)): Path<(ThreadId, ElementId)>,
 ) -> Result<Json<Option<Element>>, ApiError> {
     let thread = own(&http, user, thread).await?;
-    let thread = whole(&http, &thread.id).await?;
-    Ok(Json(thread.elements.into_iter().find(|known| known.id == element)))
-}
-
-/// The bytes of an element. Nothing is kept yet; without this route a page would be given itself instead.
-pub(super) async fn content(
-    State(http): State<Shared>,
-    Visitor(user): Visitor,
-    Path((thread, _)): Path<(ThreadId, ElementId)>,
-) -> Result<Json<Value>, ApiError> {
-    own(&http, user, thread).await?;
-    Err(super::file::not_found())
+    let Some(element) = usable(element) else { return Ok(Json(None)) };
+    let mut element = http.store.element(&thread.id, &element).await?;
+    if let Some(element) = &mut element {
+        address(&thread.id, element, http.config.root_path.as_str(), None);
+    }
+    Ok(Json(element))
 }
 
 #[derive(Deserialize)]
@@ -172,8 +168,21 @@ async fn own(http: &Http, user: Option<User>, thread: ThreadId) -> Result<Own, A
     Ok(Own { id, owner: user.identifier })
 }
 
+/// Whether somebody may read a thread and what its elements show.
+///
+/// # Errors
+/// 404 when they may not, or there is none.
+pub(super) async fn may_read(http: &Http, user: Option<&User>, thread: &ThreadId) -> Result<(), ApiError> {
+    own(http, user.cloned(), thread.clone()).await.map(|_| ())
+}
+
+/// A thread as pages read it, its elements addressed.
 async fn whole(http: &Http, id: &ThreadId) -> Result<Thread, ApiError> {
-    Ok(http.store.thread(id).await?.ok_or_else(unknown)?.thread)
+    let mut thread = http.store.thread(id).await?.ok_or_else(unknown)?.thread;
+    for element in &mut thread.elements {
+        address(id, element, http.config.root_path.as_str(), None);
+    }
+    Ok(thread)
 }
 
 /// Stores one fact of a thread. Another owner who took its place meanwhile is refused by the statement itself.
@@ -195,8 +204,8 @@ async fn append(http: &Http, thread: &Own, fact: Fact) -> Result<(), ApiError> {
 }
 
 /// An id that a database can look for: some never take control characters.
-fn usable(id: ThreadId) -> Option<ThreadId> {
-    let text = id.as_str();
+pub(super) fn usable<T: Borrow<str>>(id: T) -> Option<T> {
+    let text: &str = id.borrow();
     (!text.is_empty() && text.len() <= 255 && !text.chars().any(char::is_control)).then_some(id)
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::id::{FileId, StepId, ThreadId};
-use crate::protocol::{Element, Feedback, Step};
+use crate::id::StepId;
+use crate::protocol::{Feedback, Step};
 
 /// Brings steps into the order in which pages read them: by time, equal times by the order they came in, a parent
 /// always before its children. A step whose parent is unknown, or is its own descendant, becomes a root: a page
@@ -82,17 +82,6 @@ pub fn join_feedback(steps: &mut [Step], votes: impl IntoIterator<Item = Feedbac
     for step in steps {
         step.feedback = votes.remove(&step.id);
     }
-}
-
-/// Where the bytes of a stored element are served: kept by the element when it says so itself.
-#[must_use]
-pub fn with_url(thread: &ThreadId, mut element: Element) -> Element {
-    let set = |text: Option<&str>| text.is_some_and(|text| !text.is_empty());
-    let has_bytes = set(element.object_key.as_deref()) || set(element.chainlit_key.as_ref().map(FileId::as_str));
-    if !set(element.url.as_deref()) && has_bytes {
-        element.url = Some(format!("/project/thread/{thread}/element/{}/content", element.id));
-    }
-    element
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::arrange::{arrange, join_feedback, subtree, with_url};
+use super::address::with_url;
+use super::arrange::{arrange, join_feedback, subtree};
 use super::{Fact, Record, ThreadStart, ThreadUpdate};
 use crate::id::{ElementId, FeedbackId, RecordId, StepId, ThreadId};
 use crate::protocol::{Element, Feedback, Step, Thread, Timestamp};

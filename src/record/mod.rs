@@ -3,18 +3,21 @@
 //! A record is complete in itself: it carries the whole step or element, so a replay that starts in the middle never
 //! says "unknown" (records.md, decision 3). The fold of a thread's records is the thread.
 
+mod address;
 mod arrange;
 mod attributes;
 mod canonical;
 mod fact;
 mod fold;
 
+pub use address::address;
 pub use arrange::{arrange, subtree};
 pub use canonical::{Content, canonical, cleaned, cleaned_step, content_hash};
 pub use fact::{BadRecord, EndReason, Fact, Outcome, Source, ThreadStart, ThreadUpdate};
 pub use fold::{Folded, fold};
 
-pub(crate) use arrange::{join_feedback, with_url};
+pub(crate) use address::with_url;
+pub(crate) use arrange::join_feedback;
 pub(crate) use fold::{apply_settings, apply_update, as_stored, element_as_stored, feedback_as_stored, some_tags};
 
 use uuid::Uuid;

@@ -151,6 +151,7 @@ fn session_settings(config: &Config, app: &App) -> SessionSettings {
         audio: config.features.audio.enabled,
         hears_window: app.hooks().window_message.is_some(),
         favorites: config.features.favorites,
+        root: config.root_path.as_str().to_owned(),
         tells_lines: app.hooks().disconnect.is_some() || app.hooks().reconnect.is_some(),
     }
 }

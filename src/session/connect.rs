@@ -65,8 +65,14 @@ impl Sessions {
         let former = if asks { self.store.session(&key).await.ok().flatten() } else { None };
         let identifier = page.user.as_ref().map(|user| user.identifier.clone());
         let former = former.filter(|former| former.owner == identifier);
+        let files = match &former {
+            Some(_) => self.store.session_files(&key).await.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let files: Vec<_> = files.into_iter().map(|row| row.file).collect();
         loop {
             let session = self.session(&page, former.clone())?;
+            session.knows(&files);
             if let Some(link) = Link::attach(session, page.number) {
                 return Ok(link);
             }

@@ -123,7 +123,10 @@ impl Link {
     /// The next events to write, at most `most`; waits while there are none, and until the page has said
     /// `connection_successful`. `None` when this socket is not the session's any more. Cancel safe.
     pub async fn next(&self, most: usize) -> Option<Vec<Entry>> {
-        let entries = self.session.outbox.next(self.number, most).await;
+        let mut entries = self.session.outbox.next(self.number, most).await;
+        for entry in entries.iter_mut().flatten() {
+            self.session.address(&mut entry.event);
+        }
         for call in self.session.outbox.take_lost_calls() {
             let end = CallEnd::Disconnected;
             self.session.tell(Input::CallEnded { tab: self.session.tab, call, end });

@@ -53,6 +53,8 @@ pub struct SessionSettings {
     pub audio: bool,
     /// Whether anybody wants to hear what windows post.
     pub hears_window: bool,
+    /// What stands in front of every route: `/chat`, or nothing.
+    pub root: String,
     /// Whether messages can be starred.
     pub favorites: bool,
 }

@@ -1,5 +1,6 @@
 //! What a page does with its session over plain HTTP: uploads, buttons, elements.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use super::{Session, Sessions};
 use crate::chat::FilePlace;
 use crate::conversation::{ElementChange, Input, TabId};
 use crate::id::{ElementId, FileId, SessionId, StepId, ThreadId};
-use crate::protocol::{Action, AskKind, StoredFile, User};
+use crate::protocol::{Action, AskKind, ServerEvent, StoredFile, User};
+use crate::record::address;
 
 /// A request's hold on a live session of its caller. It keeps the session from being swept away meanwhile.
 pub struct Visit(Arc<Session>);
@@ -40,6 +42,36 @@ impl Sessions {
         let owner = session.owner.as_ref().map(|owner| owner.identifier.as_str());
         let is_theirs = owner == user.map(|user| user.identifier.as_str());
         (is_theirs && session.lock().phase != Phase::Ended).then_some(Visit(session))
+    }
+
+    /// The keys of all live sessions, under which files and rows know them. Costs a hash of each.
+    #[must_use]
+    pub fn keys(&self) -> HashSet<String> {
+        let ids: Vec<SessionId> = self.live.iter().map(|entry| entry.key().clone()).collect();
+        ids.iter().map(SessionId::key).collect()
+    }
+}
+
+impl Session {
+    /// Files that a former process kept for this tab: its page may still refer to them.
+    pub(super) fn knows(&self, files: &[StoredFile]) {
+        let mut state = self.lock();
+        for file in files {
+            state.files.entry(file.id.clone()).or_insert_with(|| file.clone());
+        }
+    }
+
+    /// A thread on its way to the page: its elements say where their bytes are.
+    pub(super) fn address(&self, event: &mut ServerEvent) {
+        let ServerEvent::ResumeThread(thread) = event else { return };
+        if thread.elements.is_empty() {
+            return;
+        }
+        let visitor = self.owner.is_none().then_some(&self.id);
+        let thread = Arc::make_mut(thread);
+        for element in &mut thread.elements {
+            address(&thread.id, element, &self.home.settings.root, visitor);
+        }
     }
 }
 

@@ -151,6 +151,7 @@ impl World {
                 user_env: Vec::new(),
                 author: "Assistant".into(),
                 resumes: true,
+                root: String::new(),
                 tells_lines: false,
                 audio: true,
             },
