@@ -6,6 +6,7 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::PostgresStore;
 use super::columns::Columns;
+use super::find;
 use crate::id::ThreadId;
 use crate::protocol::{ThreadPage, User};
 use crate::store::assemble::{self, RecordRow, ThreadRows, cursor, page};
@@ -19,6 +20,9 @@ pub(super) struct Reads {
     thread: Arc<str>,
     head: Arc<str>,
     threads: Arc<str>,
+    pub favorites: Arc<str>,
+    pub step: Arc<str>,
+    pub vote: Arc<str>,
 }
 
 /// A row of `threads` as an object.
@@ -106,6 +110,9 @@ impl Reads {
                 feedbacks = of("feedbacks"),
             )
             .into(),
+            favorites: find::favorites(&of("steps")).into(),
+            step: find::step(&of("steps"), columns.cast("steps", "id")).into(),
+            vote: find::vote(&of("feedbacks"), columns.cast("feedbacks", "id")).into(),
         }
     }
 }
