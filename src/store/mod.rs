@@ -118,6 +118,8 @@ pub struct ThreadHead {
     pub owner: Option<String>,
     /// Its name.
     pub name: Option<String>,
+    /// Values of the user session, the profile, whether it is shared.
+    pub metadata: serde_json::Map<String, serde_json::Value>,
     /// Why its history is not whole; empty when it is.
     pub incomplete: BTreeSet<String>,
 }

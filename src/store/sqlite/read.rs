@@ -6,6 +6,7 @@ use super::SqliteStore;
 use crate::id::ThreadId;
 use crate::protocol::{ThreadPage, User};
 use crate::store::assemble::{self, RecordRow, ThreadRows, cursor, page};
+use crate::store::row::object;
 use crate::store::search::glob;
 use crate::store::{Cursor, LiveSession, StoreError, StoredRecord, StoredThread, ThreadHead, ThreadQuery, incomplete};
 
@@ -63,7 +64,8 @@ impl SqliteStore {
         let row = sqlx::query(
             r#"
             select t."userIdentifier", cast(t.name as text), c.incomplete_why,
-                c.step_count is null and exists (select 1 from steps where "threadId" = t.id)
+                c.step_count is null and exists (select 1 from steps where "threadId" = t.id),
+                cast(t.metadata as text)
             from threads as t left join rejoinder_cursors as c on c.project_id = $2 and c.thread_id = t.id
             where t.id = $1
                 and not exists (select 1 from rejoinder_tombstones where project_id = $2 and thread_id = t.id)
@@ -81,7 +83,9 @@ impl SqliteStore {
                 incomplete.insert(incomplete::LEGACY_ROWS.to_owned());
             }
             let owner = row.try_get(0).map_err(unreadable)?;
-            Ok(ThreadHead { owner, name: row.try_get(1).map_err(unreadable)?, incomplete })
+            let metadata: Option<String> = row.try_get(4).map_err(unreadable)?;
+            let metadata = object(metadata.as_deref());
+            Ok(ThreadHead { owner, name: row.try_get(1).map_err(unreadable)?, metadata, incomplete })
         })
         .transpose()
     }

@@ -131,6 +131,7 @@ impl Store for Memory {
         Ok((!records.is_empty()).then(|| ThreadHead {
             owner: owner(id, &records),
             name: fold(id, &records).head.name,
+            metadata: fold(id, &records).into_thread().metadata,
             incomplete: Default::default(),
         }))
     }
