@@ -1,19 +1,30 @@
 //! The application: what its developer registered.
 
+mod answers;
+
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::FutureExt;
 use serde_json::Value;
-use tracing::error;
+use tokio::time::timeout;
+use tracing::{error, warn};
+
+pub use answers::Answers;
 
 use crate::hook::{
-    ActionEvent, AppEvent, Author, AuthorEvent, ChatEvent, ChoicesEvent, FeedbackEvent, Handler, HeaderLogin,
-    HeaderLoginEvent, Hook, Input, LogoutEvent, MessageEvent, Need, PasswordLogin, PasswordLoginEvent, ResumeEvent,
-    SettingsEvent, SharedViewEvent, States, WindowMessageEvent,
+    ActionEvent, AppEvent, Author, AuthorEvent, ChatEvent, ChoicesEvent, FeedbackEvent, Handler, HeaderLoginEvent,
+    Hook, Input, LogoutEvent, MessageEvent, Need, PasswordLoginEvent, ResumeEvent, SettingsEvent, SharedViewEvent,
+    States, WindowMessageEvent,
 };
 use crate::protocol::{ChatProfile, Starter, StarterCategory, User};
+
+/// How long a message waits for the name of its author.
+const RENAMING: Duration = Duration::from_secs(5);
 
 /// Collects hooks and state. `build()` makes an [`App`] of it.
 ///
@@ -220,26 +231,28 @@ impl App {
         self.0.hooks.chat_resume.is_some()
     }
 
-    /// Asks the password hook. `None` means no: also when there is no such hook, or it failed (which is logged).
-    pub async fn password_login(&self, login: PasswordLogin) -> Option<User> {
-        let hook = self.0.hooks.password_login.as_ref()?;
-        Self::logged("on_password_login", hook(self.input(PasswordLoginEvent { login })).await)
-    }
-
-    /// Asks the header hook. `None` as above.
-    pub async fn header_login(&self, login: HeaderLogin) -> Option<User> {
-        let hook = self.0.hooks.header_login.as_ref()?;
-        Self::logged("on_header_login", hook(self.input(HeaderLoginEvent { login })).await)
-    }
-
-    /// The name under which something by `author` is shown. A hook that fails leaves the name as it is.
-    pub(crate) async fn renamed(&self, author: String) -> String {
-        let Some(hook) = &self.0.hooks.author_rename else { return author };
-        match hook(self.input(AuthorEvent { author: Author(author.clone()) })).await {
-            Ok(name) => name,
-            Err(failure) => {
-                error!(%failure, "author_rename failed");
-                author
+    /// The name under which `author` is shown: what `author_rename` says of it, or as it is when there is no such hook or
+    /// it fails, which is logged. It works where it is called: on the hooks' runtime.
+    pub fn renamed(&self, author: String) -> impl Future<Output = String> + Send + use<> {
+        let hook = self.0.hooks.author_rename.clone();
+        let input = self.input(AuthorEvent { author: Author(author.clone()) });
+        async move {
+            let Some(hook) = hook else { return author };
+            let work = AssertUnwindSafe(async move { hook(input).await }).catch_unwind();
+            match timeout(RENAMING, work).await {
+                Ok(Ok(Ok(name))) => name,
+                Ok(Ok(Err(failure))) => {
+                    warn!("author_rename failed: {failure}");
+                    author
+                }
+                Ok(Err(_)) => {
+                    error!("author_rename panicked");
+                    author
+                }
+                Err(_) => {
+                    warn!("author_rename took too long");
+                    author
+                }
             }
         }
     }
@@ -261,16 +274,6 @@ impl App {
             && let Err(failure) = hook(self.input(AppEvent)).await
         {
             error!(%failure, "on_app_shutdown failed");
-        }
-    }
-
-    fn logged(hook: &'static str, result: crate::hook::Result<Option<User>>) -> Option<User> {
-        match result {
-            Ok(user) => user,
-            Err(failure) => {
-                error!(%failure, "{hook} failed");
-                None
-            }
         }
     }
 }

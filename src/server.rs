@@ -115,6 +115,7 @@ impl Server {
         let http = Http {
             config: Arc::clone(&config),
             app: app.clone(),
+            answers: engine.answers.clone(),
             auth,
             store: Arc::clone(&engine.store),
             journal: engine.journal.clone(),

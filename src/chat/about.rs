@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::config::Config;
 use crate::id::{SessionId, ThreadId};
 use crate::protocol::User;
 
@@ -26,11 +27,16 @@ pub struct About {
     pub user_env: Map<String, Value>,
     /// The headers of the request, names in lower case, without cookies.
     pub headers: Arc<[(String, String)]>,
-    /// How messages are signed when nobody says otherwise.
-    pub author: String,
+    /// The settings that hold for the tab, its profile applied.
+    pub config: Arc<Config>,
 }
 
 impl About {
+    /// How messages are signed when nobody says otherwise.
+    pub(crate) fn author(&self) -> &str {
+        &self.config.ui.name
+    }
+
     /// A visitor without a name, for tests of hooks.
     pub(crate) fn for_tests() -> Self {
         Self {
@@ -42,7 +48,7 @@ impl About {
             language: "en-US".into(),
             user_env: Map::new(),
             headers: Arc::from([]),
-            author: "Assistant".into(),
+            config: Arc::default(),
         }
     }
 }

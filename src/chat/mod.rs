@@ -233,7 +233,7 @@ impl Chat {
 
     /// The name that something is signed with, given by a hook or else the application's own.
     pub(crate) async fn signed(&self, author: Option<String>) -> String {
-        let author = author.unwrap_or_else(|| self.about().author.clone());
+        let author = author.unwrap_or_else(|| self.about().author().to_owned());
         match &self.voice.rename {
             Some(Rename(rename)) => rename(author).await,
             None => author,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Config, Features, Ui};
 
@@ -17,9 +17,9 @@ pub struct Chainlit {
     ui: Ui,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
-struct Project {
+pub(super) struct Project {
     allow_origins: Vec<String>,
     transports: Option<Vec<String>>,
     user_env: Option<Vec<String>>,
@@ -46,14 +46,34 @@ impl Default for Project {
 impl Chainlit {
     /// Puts what the file says into `config`.
     pub(super) fn apply(self, config: &mut Config) {
-        config.allow_origins = self.project.allow_origins;
-        config.transports = self.project.transports;
-        config.user_env = self.project.user_env;
-        config.session_timeout = Duration::from_secs(self.project.session_timeout);
-        config.user_session_timeout = Duration::from_secs(self.project.user_session_timeout);
-        config.persist_user_env = self.project.persist_user_env;
-        config.mask_user_env = self.project.mask_user_env;
+        self.project.apply(config);
         config.features = self.features;
         config.ui = self.ui;
+    }
+}
+
+impl Project {
+    /// The table as it is in force.
+    pub(super) fn of(config: &Config) -> Self {
+        Self {
+            allow_origins: config.allow_origins.clone(),
+            transports: config.transports.clone(),
+            user_env: config.user_env.clone(),
+            session_timeout: config.session_timeout.as_secs(),
+            user_session_timeout: config.user_session_timeout.as_secs(),
+            persist_user_env: config.persist_user_env,
+            mask_user_env: config.mask_user_env,
+        }
+    }
+
+    /// Puts what the table says into `config`.
+    pub(super) fn apply(self, config: &mut Config) {
+        config.allow_origins = self.allow_origins;
+        config.transports = self.transports;
+        config.user_env = self.user_env;
+        config.session_timeout = Duration::from_secs(self.session_timeout);
+        config.user_session_timeout = Duration::from_secs(self.user_session_timeout);
+        config.persist_user_env = self.persist_user_env;
+        config.mask_user_env = self.mask_user_env;
     }
 }

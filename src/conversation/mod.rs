@@ -71,12 +71,6 @@ pub struct Settings {
     pub show: Show,
     /// Whether a hook's error is shown as it reads, rather than as one plain sentence.
     pub show_errors: bool,
-    /// How the application's messages are signed.
-    pub author: String,
-    /// Whether a thread is tagged with its profile.
-    pub auto_tag_thread: bool,
-    /// Whether values that a person entered are stored with the thread.
-    pub persist_user_env: bool,
     /// How long running hooks may go on when the server stops.
     pub grace: Duration,
     /// Whether there is an `on_chat_start`.

@@ -115,10 +115,8 @@ impl Conversation {
 
     /// Somebody pressed stop: every run ends at its next await, every queued turn with it.
     pub(super) fn stop(&mut self, tab: TabId) {
-        if !self.members.contains_key(&tab) {
-            return;
-        }
-        let name = self.settings.author.clone();
+        let Some(member) = self.members.get(&tab) else { return };
+        let name = member.about.author().to_owned();
         let notice = self.notice(&name, STOPPED, false);
         self.context.put(&notice);
         let fact = Fact::Message { step: notice.clone(), interrupted: false };

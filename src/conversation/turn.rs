@@ -110,7 +110,7 @@ impl Conversation {
         let profile = about.chat_profile.clone();
         let mut metadata = Map::new();
         metadata.insert("client_type".into(), json!(about.client_type));
-        metadata.insert("env".into(), if self.settings.persist_user_env { json!(about.user_env) } else { json!({}) });
+        metadata.insert("env".into(), if about.config.persist_user_env { json!(about.user_env) } else { json!({}) });
         if let Some(profile) = &profile {
             metadata.insert("chat_profile".into(), json!(profile));
         }
@@ -122,7 +122,7 @@ impl Conversation {
             name: Some(interaction.chars().take(LONGEST_NAME).collect()),
             user_id: self.owner.as_ref().and_then(|owner| owner.id.clone()),
             user_identifier: self.owner.as_ref().map(|owner| owner.identifier.clone()),
-            tags: profile.filter(|_| self.settings.auto_tag_thread).into_iter().collect(),
+            tags: profile.filter(|_| about.config.features.auto_tag_thread).into_iter().collect(),
             metadata,
         };
         let mut records = vec![self.record(None, Source::App, Fact::ThreadStarted(start))];

@@ -1,10 +1,18 @@
 //! Where hooks run: on a runtime of their own, so that one that blocks its thread stops no ping and nobody else's chat.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
+
+use super::{Handler, Input};
+use crate::error::HookError;
 
 /// Threads for hooks. More than cores: a hook that blocks one must leave others.
 const THREADS: usize = 16;
@@ -51,9 +59,42 @@ impl HookRuntime {
         self.tracker.spawn_on(work, &self.handle);
     }
 
+    /// Calls a hook and waits for what it returns, no longer than `patience`: one that still works then is given up, one
+    /// that blocks its thread holds up only itself.
+    ///
+    /// # Errors
+    /// What the hook fails with; also when it panics or takes too long.
+    pub async fn ask<E, T>(&self, hook: &Handler<E, T>, input: Input<E>, patience: Duration) -> Result<T, HookError>
+    where
+        E: Send + 'static,
+        T: Send + 'static,
+    {
+        let (answer, answered) = oneshot::channel();
+        let hook = hook.clone();
+        self.spawn(async move {
+            let work = AssertUnwindSafe(async move { hook(input).await }).catch_unwind();
+            let result = match timeout(patience, work).await {
+                Ok(Ok(result)) => result,
+                Ok(Err(_)) => Err(HookError::tell("it panicked")),
+                Err(_) => Err(too_long(patience)),
+            };
+            // Nobody waits any more when the request is gone.
+            let _ = answer.send(result);
+        });
+        match timeout(patience, answered).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(HookError::tell("the server is stopping")),
+            Err(_) => Err(too_long(patience)),
+        }
+    }
+
     /// Waits until no hook runs.
     pub async fn idle(&self) {
         self.tracker.close();
         self.tracker.wait().await;
     }
+}
+
+fn too_long(patience: Duration) -> HookError {
+    HookError::tell(format!("it took longer than {} s", patience.as_secs()))
 }

@@ -38,7 +38,7 @@ pub(super) async fn password(State(http): State<Shared>, request: Request) -> Re
     if !http.app.has_password_login() {
         return Err(ApiError::bad_request("No auth_callback defined"));
     }
-    signed_in(&http, &headers, http.app.password_login(login).await).await
+    signed_in(&http, &headers, http.answers.password_login(login).await).await
 }
 
 /// By the headers of the request.
@@ -49,7 +49,7 @@ pub(super) async fn header(State(http): State<Shared>, peer: Peer, headers: Head
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let all: Vec<_> = headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();
     let local = peer.is_loopback() && local_visitor(&all, http.listen);
-    signed_in(&http, &headers, http.app.header_login(HeaderLogin { headers: all, local }).await).await
+    signed_in(&http, &headers, http.answers.header_login(HeaderLogin { headers: all, local }).await).await
 }
 
 /// By a token that somebody else made with our secret; the browser gets one of ours as a cookie.

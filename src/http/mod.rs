@@ -39,7 +39,7 @@ use tower::Service;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
-use crate::app::App;
+use crate::app::{Answers, App};
 use crate::auth::Auth;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -69,6 +69,8 @@ pub struct Http {
     pub config: Arc<Config>,
     /// The application.
     pub app: App,
+    /// What the application answers, its hooks called where they hold up nobody.
+    pub answers: Answers,
     /// Logins.
     pub auth: Auth,
     /// The database, for reading and for what is no record.

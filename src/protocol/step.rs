@@ -184,7 +184,13 @@ pub struct Step {
     /// The vote on it, when read from the store.
     #[serde(default)]
     pub feedback: Option<Feedback>,
+    /// Only its place in the tree is sent: it is part of a chain of thought that the page does not show.
+    #[serde(skip)]
+    pub is_stub: bool,
 }
+
+/// Runs that a page treats as transparent, and gets even where it does not show the chain of thought (chat-wire 4.3).
+const TRANSPARENT: [&str; 3] = ["on_chat_start", "on_message", "on_audio_end"];
 
 impl Step {
     /// A step with an id, a place and a kind; everything else is empty.
@@ -214,7 +220,22 @@ impl Step {
             command: None,
             modes: None,
             feedback: None,
+            is_stub: false,
         }
+    }
+
+    /// Whether a page that does not show the chain of thought gets a stub of it (chat-wire 4.3).
+    #[must_use]
+    pub fn is_hidden_thought(&self) -> bool {
+        let transparent = self.kind == StepKind::Run && TRANSPARENT.contains(&self.name.as_str());
+        !self.is_message() && !transparent
+    }
+
+    /// What a page gets of a hidden thought: its place and nothing of its content.
+    #[must_use]
+    pub fn stub(&self) -> Self {
+        let stub = Self::new(self.id.clone(), self.thread_id.clone(), self.kind.clone(), self.name.clone());
+        Self { parent_id: self.parent_id.clone(), is_stub: true, ..stub }
     }
 
     /// Whether frontends treat it as a message.
@@ -226,7 +247,8 @@ impl Step {
 
 impl Serialize for Step {
     /// The keys that Chainlit sends for the kind: messages carry `command`, `modes` and `waitForAnswer`, steps carry
-    /// the input and how it is shown. `feedback` appears only when there is one.
+    /// the input and how it is shown. `feedback` appears only when there is one. A stub has exactly the keys of
+    /// chat-wire 4.3.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;
@@ -234,6 +256,11 @@ impl Serialize for Step {
         map.serialize_entry("parentId", &self.parent_id)?;
         map.serialize_entry("name", &self.name)?;
         map.serialize_entry("type", &self.kind)?;
+        if self.is_stub {
+            map.serialize_entry("input", "")?;
+            map.serialize_entry("output", "")?;
+            return map.end();
+        }
         map.serialize_entry("createdAt", &self.created_at)?;
         map.serialize_entry("start", &self.start)?;
         map.serialize_entry("end", &self.end)?;
@@ -289,6 +316,17 @@ mod tests {
     #[test]
     fn a_tool_step_on_the_wire() {
         insta::assert_json_snapshot!(step(StepKind::Tool));
+    }
+
+    #[test]
+    fn a_stub_says_where_a_step_is_and_nothing_else() {
+        let mut tool = step(StepKind::Tool);
+        tool.parent_id = Some("P".into());
+        tool.metadata.insert("secret".into(), true.into());
+        insta::assert_json_snapshot!(tool.stub());
+        let run = |name: &str| Step::new("R".into(), "T".into(), StepKind::Run, name);
+        assert!(tool.is_hidden_thought() && run("another").is_hidden_thought());
+        assert!(!run("on_message").is_hidden_thought() && !step(StepKind::UserMessage).is_hidden_thought());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
 use super::{ServerError, stop};
-use crate::app::App;
+use crate::app::{Answers, App};
 use crate::clock::Clock;
 use crate::config::{Config, Show, ShowErrors};
 use crate::conversation::{self, Conversations};
@@ -34,6 +34,7 @@ pub(super) struct Engine {
     pub(super) conversations: Arc<Conversations>,
     pub(super) sessions: Arc<Sessions>,
     pub(super) files: Arc<Files>,
+    pub(super) answers: Answers,
     grace: Duration,
     talking: TaskTracker,
     stop_talking: CancellationToken,
@@ -43,7 +44,7 @@ pub(super) struct Engine {
 
 impl Engine {
     /// Opens the store, settles what a dead process left, and starts what the rest needs.
-    pub(super) async fn start(config: &Config, app: &App, clock: Clock) -> Result<Self, ServerError> {
+    pub(super) async fn start(config: &Arc<Config>, app: &App, clock: Clock) -> Result<Self, ServerError> {
         let instance = uuid::Uuid::new_v4().to_string();
         let options = OpenOptions {
             project: config.project.clone(),
@@ -64,6 +65,7 @@ impl Engine {
         let folder = LocalFolder::open(config.data_dir.join("files")).map_err(ServerError::Files)?;
         let files = Arc::new(Files::new(Arc::new(folder), store.clone(), clock.clone(), writing.clone()));
         let hooks = HookRuntime::start().map_err(ServerError::Hooks)?;
+        let answers = Answers::new(app.clone(), hooks.clone(), config.clone());
         let conversations = Conversations::new(conversation::Shared {
             app: app.clone(),
             journal: journal.clone(),
@@ -80,12 +82,25 @@ impl Engine {
             journal: journal.clone(),
             former,
             settings: session_settings(config, app),
+            answers: answers.clone(),
             tracker: talking.clone(),
             clock,
         });
         sweep(sessions.clone(), &talking, stop_talking.clone());
         let grace = config.shutdown_grace;
-        Ok(Self { store, journal, conversations, sessions, files, grace, talking, stop_talking, writing, stop_writing })
+        Ok(Self {
+            store,
+            journal,
+            conversations,
+            sessions,
+            files,
+            answers,
+            grace,
+            talking,
+            stop_talking,
+            writing,
+            stop_writing,
+        })
     }
 
     /// Running hooks get the grace period, then open runs are settled. What sockets still owe can be sent afterwards.
@@ -130,9 +145,6 @@ fn conversation_settings(config: &Config, app: &App) -> conversation::Settings {
             Show::AtOnce => conversation::Show::AtOnce,
         },
         show_errors: config.show_errors == ShowErrors::AsItReads,
-        author: config.ui.name.clone(),
-        auto_tag_thread: config.features.auto_tag_thread,
-        persist_user_env: config.persist_user_env,
         grace: config.shutdown_grace,
         greets: app.hooks().chat_start.is_some(),
         answers: app.hooks().message.is_some(),
@@ -145,12 +157,8 @@ fn conversation_settings(config: &Config, app: &App) -> conversation::Settings {
 fn session_settings(config: &Config, app: &App) -> SessionSettings {
     SessionSettings {
         timeout: config.session_timeout,
-        user_env: config.user_env.clone().unwrap_or_default(),
-        author: config.ui.name.clone(),
         resumes: app.can_resume(),
-        audio: config.features.audio.enabled,
         hears_window: app.hooks().window_message.is_some(),
-        favorites: config.features.favorites,
         root: config.root_path.as_str().to_owned(),
         tells_lines: app.hooks().disconnect.is_some() || app.hooks().reconnect.is_some(),
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use serde_json::{Map, Value};
 
 use super::{ConnectionNumber, Link, Sessions};
+use crate::config::Config;
 use crate::id::{SessionId, ThreadId};
 use crate::protocol::User;
 
@@ -70,8 +71,11 @@ impl Sessions {
             None => Vec::new(),
         };
         let files: Vec<_> = files.into_iter().map(|row| row.file).collect();
+        // The profile of a tab that is here already is not asked for again: its session keeps what it began with.
+        let profile = page.chat_profile.as_deref().filter(|_| !self.live.contains_key(&page.session));
+        let config = self.answers.settings(page.user.as_ref(), &page.language, profile).await;
         loop {
-            let session = self.session(&page, former.clone())?;
+            let session = self.session(&page, former.clone(), &config)?;
             session.knows(&files);
             if let Some(link) = Link::attach(session, page.number) {
                 return Ok(link);
@@ -80,13 +84,16 @@ impl Sessions {
             self.live.remove_if(&page.session, |_, session| session.lock().is_over());
         }
     }
+}
 
+impl Connect {
     /// Whether the page has the values that the application wants.
-    pub(super) fn check_env(&self, page: &Connect) -> Result<(), Refusal> {
-        if !self.settings.user_env.is_empty() && page.user_env.is_empty() {
+    pub(super) fn has_values(&self, config: &Config) -> Result<(), Refusal> {
+        let wanted = config.user_env.as_deref().unwrap_or_default();
+        if !wanted.is_empty() && self.user_env.is_empty() {
             return Err(Refusal::NoEnv);
         }
-        let missing = self.settings.user_env.iter().find(|key| !page.user_env.contains_key(*key));
+        let missing = wanted.iter().find(|key| !self.user_env.contains_key(*key));
         missing.map_or(Ok(()), |key| Err(Refusal::MissingEnv(key.clone())))
     }
 }

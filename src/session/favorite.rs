@@ -10,7 +10,7 @@ use crate::protocol::FavoriteMessage;
 impl Session {
     /// Shows the favourites. Silence where there is nobody whose they could be, or no such feature.
     pub(super) fn show_favorites(self: &Arc<Self>) {
-        if self.owner.is_none() || !self.home.settings.favorites {
+        if self.owner.is_none() || !self.config().features.favorites {
             return;
         }
         info!(session = ?self.id, "favourites are not built");
@@ -18,7 +18,7 @@ impl Session {
 
     /// Stars a message, or takes its star away.
     pub(super) fn star(self: &Arc<Self>, favorite: FavoriteMessage) {
-        if self.owner.is_none() || !self.home.settings.favorites {
+        if self.owner.is_none() || !self.config().features.favorites {
             return;
         }
         warn!(session = ?self.id, favorite = favorite.favorite, "favourites are not built");

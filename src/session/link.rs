@@ -95,7 +95,7 @@ impl Link {
             }
             // Nobody listens: without an answer the page would go on connecting for ever (chat-wire 2.9, M13).
             Ok(ClientEvent::AudioStart) => {
-                if session.home.settings.audio {
+                if session.config().features.audio.enabled {
                     session.outbox.show(ServerEvent::AudioConnection(false));
                 }
                 Ok(())

@@ -8,6 +8,7 @@ mod connect;
 mod favorite;
 mod link;
 mod outbox;
+mod page;
 mod restore;
 mod state;
 mod visit;
@@ -20,7 +21,7 @@ pub use visit::{NoSuchQuestion, NotTalking, Visit};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dashmap::DashMap;
@@ -28,12 +29,14 @@ use dashmap::mapref::entry::Entry as MapEntry;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
+use crate::app::Answers;
 use crate::chat::{About, Values};
-use crate::conversation::{Conversations, Input, Member, Owner, SessionHook, Tab, TabId};
+use crate::config::Config;
+use crate::conversation::{Conversations, Input, Member, Owner, SessionHook, TabId};
 use crate::id::{SessionId, ThreadId};
 use crate::journal::Journal;
-use crate::protocol::ServerEvent;
 use crate::store::{LiveSession, Store};
+use page::Page;
 use state::{Phase, State};
 
 /// How sessions behave.
@@ -41,22 +44,14 @@ use state::{Phase, State};
 pub struct SessionSettings {
     /// How long a session without a socket lives.
     pub timeout: Duration,
-    /// Values that a person must have entered.
-    pub user_env: Vec<String>,
-    /// How the application's messages are signed.
-    pub author: String,
     /// Whether stored threads can be opened: whether there is an `on_chat_resume`.
     pub resumes: bool,
     /// Whether anybody wants to hear of broken lines.
     pub tells_lines: bool,
-    /// Whether pages offer a microphone.
-    pub audio: bool,
     /// Whether anybody wants to hear what windows post.
     pub hears_window: bool,
     /// What stands in front of every route: `/chat`, or nothing.
     pub root: String,
-    /// Whether messages can be starred.
-    pub favorites: bool,
 }
 
 /// The live tabs of this process.
@@ -66,6 +61,7 @@ pub struct Sessions {
     store: Arc<dyn Store>,
     journal: Journal,
     settings: SessionSettings,
+    answers: Answers,
     tracker: tokio_util::task::TaskTracker,
     tabs: AtomicU64,
     closed: AtomicBool,
@@ -86,32 +82,11 @@ pub(crate) struct Session {
     tab: TabId,
     owner: Option<Owner>,
     about: About,
+    /// The settings that hold for the page: those of its profile, or of the profile of the thread that it resumed.
+    config: Mutex<Arc<Config>>,
     outbox: Arc<Outbox>,
     home: Arc<Sessions>,
     state: Mutex<State>,
-}
-
-/// The session's page, as conversations see it.
-struct Page {
-    outbox: Arc<Outbox>,
-    session: Weak<Session>,
-}
-
-impl Tab for Page {
-    fn show(&self, event: ServerEvent) {
-        self.outbox.show(event);
-    }
-
-    fn wrote(&self, event: ServerEvent) {
-        self.outbox.wrote(event);
-    }
-
-    fn began(&self, thread: &ThreadId) {
-        if let Some(session) = self.session.upgrade() {
-            session.lock().thread = thread.clone();
-            session.remember(thread, true);
-        }
-    }
 }
 
 /// What sessions stand on.
@@ -126,6 +101,8 @@ pub struct Foundation {
     pub former: HashSet<String>,
     /// How they behave.
     pub settings: SessionSettings,
+    /// What the application answers: which profiles there are and what they change.
+    pub answers: Answers,
     /// Every task is tracked.
     pub tracker: tokio_util::task::TaskTracker,
     /// The time of day.
@@ -136,13 +113,14 @@ impl Sessions {
     /// No sessions yet.
     #[must_use]
     pub fn new(foundation: Foundation) -> Arc<Self> {
-        let Foundation { conversations, store, journal, former, settings, tracker, clock } = foundation;
+        let Foundation { conversations, store, journal, former, settings, answers, tracker, clock } = foundation;
         Arc::new(Self {
             live: DashMap::new(),
             conversations,
             store,
             journal,
             settings,
+            answers,
             tracker,
             tabs: AtomicU64::new(1),
             closed: AtomicBool::new(false),
@@ -194,10 +172,15 @@ impl Sessions {
         (self.settings.timeout / 4).clamp(Duration::from_millis(250), Duration::from_secs(30))
     }
 
-    fn session(self: &Arc<Self>, page: &Connect, former: Option<LiveSession>) -> Result<Arc<Session>, Refusal> {
+    fn session(
+        self: &Arc<Self>,
+        page: &Connect,
+        former: Option<LiveSession>,
+        config: &Arc<Config>,
+    ) -> Result<Arc<Session>, Refusal> {
         let fresh = || {
             let tab = TabId(self.tabs.fetch_add(1, Ordering::Relaxed));
-            Arc::new(Session::new(self.clone(), tab, page, former))
+            Arc::new(Session::new(self.clone(), tab, page, former, config.clone()))
         };
         match self.live.entry(page.session.clone()) {
             MapEntry::Occupied(entry) => {
@@ -207,7 +190,7 @@ impl Sessions {
                 if same { Ok(session) } else { Err(Refusal::NotYours) }
             }
             MapEntry::Vacant(entry) => {
-                self.check_env(page)?;
+                page.has_values(config)?;
                 let session = fresh();
                 entry.insert(session.clone());
                 Ok(session)
@@ -217,7 +200,7 @@ impl Sessions {
 }
 
 impl Session {
-    fn new(home: Arc<Sessions>, tab: TabId, page: &Connect, former: Option<LiveSession>) -> Self {
+    fn new(home: Arc<Sessions>, tab: TabId, page: &Connect, former: Option<LiveSession>, config: Arc<Config>) -> Self {
         let thread = match &former {
             Some(former) => former.thread.clone(),
             None => ThreadId::random(),
@@ -231,7 +214,7 @@ impl Session {
             language: page.language.clone(),
             user_env: page.user_env.clone(),
             headers: page.headers.clone().into(),
-            author: home.settings.author.clone(),
+            config: config.clone(),
         };
         let owner = page.user.as_ref().map(|user| Owner { id: user.id.clone(), identifier: user.identifier.clone() });
         Self {
@@ -239,10 +222,16 @@ impl Session {
             tab,
             owner,
             about,
+            config: Mutex::new(config),
             outbox: Arc::default(),
             home,
             state: Mutex::new(State::new(thread, page.thread.clone(), former)),
         }
+    }
+
+    /// The settings that hold for the page now.
+    pub(crate) fn config(&self) -> Arc<Config> {
+        self.config.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -252,7 +241,8 @@ impl Session {
     fn member(self: &Arc<Self>, thread: &ThreadId) -> Member {
         let mut about = self.about.clone();
         about.thread = thread.clone();
-        let page = Page { outbox: self.outbox.clone(), session: Arc::downgrade(self) };
+        about.config = self.config();
+        let page = Page::new(self);
         Member { id: self.tab, page: Arc::new(page), about: Arc::new(about), values: Arc::new(Values::default()) }
     }
 

@@ -1,7 +1,8 @@
 //! Where a session begins: a new conversation, or its stored thread — restored once, proven by the outbox.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
+use serde_json::Value;
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 
@@ -14,8 +15,8 @@ use crate::store::StoreError;
 
 /// What a page asked for turned out to be.
 enum Found {
-    /// A thread of its visitor.
-    Own,
+    /// A thread of its visitor, with the profile that it was made under.
+    Own(Option<String>),
     /// Nothing: the id is free.
     Nothing,
     /// Somebody else's, or no id at all. Shown as nothing.
@@ -82,8 +83,11 @@ impl Session {
 
     async fn open_wanted(self: &Arc<Self>, wanted: ThreadId, may: bool) -> Result<(), StoreError> {
         match self.look_for(&wanted).await? {
-            Found::Own if may => self.restore_own(&wanted).await?,
-            Found::Own => self.open_stored(&wanted),
+            Found::Own(profile) if may => {
+                self.take_profile(profile.as_deref()).await;
+                self.restore_own(&wanted).await?;
+            }
+            Found::Own(_) => self.open_stored(&wanted),
             Found::Nothing => self.open_missing(wanted),
             Found::Foreign => self.open_missing(ThreadId::random()),
         }
@@ -93,11 +97,25 @@ impl Session {
     async fn look_for(&self, wanted: &ThreadId) -> Result<Found, StoreError> {
         let owner = self.owner.as_ref().map(|owner| &owner.identifier);
         Ok(match self.home.store.thread_head(wanted).await? {
-            Some(head) if head.owner.as_ref() == owner => Found::Own,
+            Some(head) if head.owner.as_ref() == owner => {
+                let profile = head.metadata.get("chat_profile").and_then(Value::as_str);
+                Found::Own(profile.filter(|name| !name.is_empty()).map(str::to_owned))
+            }
             Some(_) => Found::Foreign,
             None if wanted.is_uuid4() => Found::Nothing,
             None => Found::Foreign,
         })
+    }
+
+    /// A thread goes on under the profile that it was made under, whatever the page had chosen. (The page asks for that
+    /// profile's settings and connects again, chat-wire 1.8; nothing of that is a new session.)
+    async fn take_profile(&self, profile: Option<&str>) {
+        if profile.is_none() || profile == self.about.chat_profile.as_deref() {
+            return;
+        }
+        let user = self.about.user.as_ref();
+        let config = self.home.answers.settings(user, &self.about.language, profile).await;
+        *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config;
     }
 
     async fn restore_own(self: &Arc<Self>, wanted: &ThreadId) -> Result<(), StoreError> {

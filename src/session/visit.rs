@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use super::state::Phase;
 use super::{Session, Sessions};
 use crate::chat::FilePlace;
+use crate::config::Config;
 use crate::conversation::{ElementChange, Input, TabId};
 use crate::id::{ElementId, FileId, SessionId, StepId, ThreadId};
 use crate::protocol::{Action, AskKind, ServerEvent, StoredFile, User};
@@ -76,6 +77,12 @@ impl Session {
 }
 
 impl Visit {
+    /// The settings that hold for the page of this session, its profile applied.
+    #[must_use]
+    pub fn config(&self) -> Arc<Config> {
+        self.0.config()
+    }
+
     /// For whom files of this session are kept.
     #[must_use]
     pub fn place(&self) -> FilePlace {

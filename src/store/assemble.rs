@@ -114,6 +114,18 @@ pub(super) fn page(rows: &[String], first: u32) -> Result<ThreadPage, StoreError
     Ok(ThreadPage { page_info, data })
 }
 
+/// Those of the rows that are starred indeed: their metadata were only searched as text.
+pub(super) fn favorites(rows: &[String]) -> Result<Vec<Step>, StoreError> {
+    let mut steps = Vec::new();
+    for row in rows {
+        let step = one::<StoredStep>(row)?.into_step();
+        if step.is_message() && step.metadata.get("favorite") == Some(&Value::Bool(true)) {
+            steps.push(step);
+        }
+    }
+    Ok(steps)
+}
+
 /// A record as the two databases give it.
 #[derive(Debug, Deserialize)]
 pub(super) struct RecordRow {

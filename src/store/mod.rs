@@ -33,8 +33,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use async_trait::async_trait;
 
-use crate::id::{ElementId, ExecutionId, FileId, RecordId, ThreadId};
-use crate::protocol::{Element, Step, Thread, ThreadPage, Timestamp, User};
+use crate::id::{ElementId, ExecutionId, FeedbackId, FileId, RecordId, StepId, ThreadId};
+use crate::protocol::{Element, Feedback, Step, Thread, ThreadPage, Timestamp, User};
 use crate::record::{BadRecord, Fact, Record};
 
 /// Records of one thread that are stored together or not at all.
@@ -118,6 +118,8 @@ pub struct ThreadHead {
     pub owner: Option<String>,
     /// Its name.
     pub name: Option<String>,
+    /// Values of the user session, the profile, whether it is shared.
+    pub metadata: serde_json::Map<String, serde_json::Value>,
     /// Why its history is not whole; empty when it is.
     pub incomplete: BTreeSet<String>,
 }
@@ -236,6 +238,16 @@ pub trait Store: Send + Sync + 'static {
 
     /// A page of somebody's threads, newest first, each once, without steps and elements.
     async fn threads(&self, query: &ThreadQuery) -> Result<ThreadPage, StoreError>;
+
+    /// The messages that somebody starred, over all of their threads, newest first, at most `limit`.
+    async fn favorites(&self, owner: &str, limit: u32) -> Result<Vec<Step>, StoreError>;
+
+    /// A step of one of somebody's threads, which it names; owner `None` is for threads without one. `None` when
+    /// there is no such step, or it is in a thread of somebody else.
+    async fn step(&self, owner: Option<&str>, id: &StepId) -> Result<Option<Step>, StoreError>;
+
+    /// A vote in one of somebody's threads, which it names. `None` as above.
+    async fn vote(&self, owner: Option<&str>, id: &FeedbackId) -> Result<Option<Feedback>, StoreError>;
 
     /// Deletes a thread with everything that hangs on it and leaves a tombstone. False when there was none.
     async fn delete_thread(&self, id: &ThreadId) -> Result<bool, StoreError>;

@@ -256,6 +256,7 @@ impl StoredStep {
             auto_collapse: self.auto_collapse.unwrap_or_default(),
             command: self.command,
             feedback: None,
+            is_stub: false,
         }
     }
 }

@@ -181,7 +181,7 @@ proptest! {
         if told == events.len() {
             screen.proven(proven as u64);
         }
-        for event in [ServerEvent::TaskEnd, ServerEvent::ClearAsk, ServerEvent::ClearCallFn] {
+        for event in [ServerEvent::TaskEnd, ServerEvent::ClearAsk, ServerEvent::ClearCallFn(None)] {
             page.apply(&event);
         }
         for event in screen.catch_up() {

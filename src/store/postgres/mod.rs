@@ -3,6 +3,7 @@
 mod append;
 mod columns;
 mod file;
+mod find;
 mod open;
 mod read;
 mod schema;
@@ -25,8 +26,8 @@ use super::{
     ThreadQuery,
 };
 use crate::clock::Clock;
-use crate::id::{ElementId, ExecutionId, FileId, ThreadId};
-use crate::protocol::{Element, ThreadPage, Timestamp, User};
+use crate::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
+use crate::protocol::{Element, Feedback, Step, ThreadPage, Timestamp, User};
 
 /// A PostgreSQL database.
 pub(super) struct PostgresStore {
@@ -66,6 +67,18 @@ impl Store for PostgresStore {
 
     async fn threads(&self, query: &ThreadQuery) -> Result<ThreadPage, StoreError> {
         self.read_threads(query).await
+    }
+
+    async fn favorites(&self, owner: &str, limit: u32) -> Result<Vec<Step>, StoreError> {
+        self.find_favorites(owner, limit).await
+    }
+
+    async fn step(&self, owner: Option<&str>, id: &StepId) -> Result<Option<Step>, StoreError> {
+        self.find_step(owner, id).await
+    }
+
+    async fn vote(&self, owner: Option<&str>, id: &FeedbackId) -> Result<Option<Feedback>, StoreError> {
+        self.find_vote(owner, id).await
     }
 
     async fn delete_thread(&self, id: &ThreadId) -> Result<bool, StoreError> {

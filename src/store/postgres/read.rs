@@ -6,9 +6,11 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::PostgresStore;
 use super::columns::Columns;
+use super::find;
 use crate::id::ThreadId;
 use crate::protocol::{ThreadPage, User};
 use crate::store::assemble::{self, RecordRow, ThreadRows, cursor, page};
+use crate::store::row::object;
 use crate::store::search::regex;
 use crate::store::{Cursor, LiveSession, StoreError, StoredRecord, StoredThread, ThreadHead, ThreadQuery, incomplete};
 
@@ -19,6 +21,9 @@ pub(super) struct Reads {
     thread: Arc<str>,
     head: Arc<str>,
     threads: Arc<str>,
+    pub favorites: Arc<str>,
+    pub step: Arc<str>,
+    pub vote: Arc<str>,
 }
 
 /// A row of `threads` as an object.
@@ -72,7 +77,8 @@ impl Reads {
             head: format!(
                 r#"
                 select t."userIdentifier", t.name, c.incomplete_why,
-                    c.step_count is null and exists (select 1 from steps where "threadId" = {steps})
+                    c.step_count is null and exists (select 1 from steps where "threadId" = {steps}),
+                    t.metadata::text
                 from threads as t
                 left join rejoinder_cursors as c on c.project_id = $2 and c.thread_id = t.id::text
                 where t.id = $1::{id}
@@ -106,6 +112,9 @@ impl Reads {
                 feedbacks = of("feedbacks"),
             )
             .into(),
+            favorites: find::favorites(&of("steps")).into(),
+            step: find::step(&of("steps"), columns.cast("steps", "id")).into(),
+            vote: find::vote(&of("feedbacks"), columns.cast("feedbacks", "id")).into(),
         }
     }
 }
@@ -155,7 +164,9 @@ impl PostgresStore {
                 incomplete.insert(incomplete::LEGACY_ROWS.to_owned());
             }
             let owner = row.try_get(0).map_err(unreadable)?;
-            Ok(ThreadHead { owner, name: row.try_get(1).map_err(unreadable)?, incomplete })
+            let metadata: Option<String> = row.try_get(4).map_err(unreadable)?;
+            let metadata = object(metadata.as_deref());
+            Ok(ThreadHead { owner, name: row.try_get(1).map_err(unreadable)?, metadata, incomplete })
         })
         .transpose()
     }

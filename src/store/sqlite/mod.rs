@@ -1,7 +1,22 @@
 //! SQLite: one writing connection, readers beside it, one process that owns the file.
 
+/// A row of `steps` as an object. A macro, since `concat!` takes no constants.
+macro_rules! step {
+    () => {
+        r#"json_object('id', id, 'threadId', "threadId", 'parentId', "parentId",
+            'name', cast(name as text), 'type', cast(type as text), 'streaming', streaming,
+            'waitForAnswer', "waitForAnswer", 'isError', "isError", 'metadata', cast(metadata as text),
+            'tags', cast(tags as text), 'input', cast(input as text), 'output', cast(output as text),
+            'createdAt', cast("createdAt" as text), 'command', cast(command as text),
+            'start', cast(start as text), 'end', cast("end" as text), 'generation', cast(generation as text),
+            'showInput', cast("showInput" as text), 'language', cast(language as text),
+            'defaultOpen', "defaultOpen", 'autoCollapse', "autoCollapse", 'modes', cast(modes as text))"#
+    };
+}
+
 mod append;
 mod file;
+mod find;
 mod open;
 mod read;
 mod schema;
@@ -25,8 +40,8 @@ use super::{
     ThreadQuery,
 };
 use crate::clock::Clock;
-use crate::id::{ElementId, ExecutionId, FileId, ThreadId};
-use crate::protocol::{Element, ThreadPage, Timestamp, User};
+use crate::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
+use crate::protocol::{Element, Feedback, Step, ThreadPage, Timestamp, User};
 
 /// A SQLite file that belongs to this process.
 pub(super) struct SqliteStore {
@@ -69,6 +84,18 @@ impl Store for SqliteStore {
 
     async fn threads(&self, query: &ThreadQuery) -> Result<ThreadPage, StoreError> {
         self.read_threads(query).await
+    }
+
+    async fn favorites(&self, owner: &str, limit: u32) -> Result<Vec<Step>, StoreError> {
+        self.find_favorites(owner, limit).await
+    }
+
+    async fn step(&self, owner: Option<&str>, id: &StepId) -> Result<Option<Step>, StoreError> {
+        self.find_step(owner, id).await
+    }
+
+    async fn vote(&self, owner: Option<&str>, id: &FeedbackId) -> Result<Option<Feedback>, StoreError> {
+        self.find_vote(owner, id).await
     }
 
     async fn delete_thread(&self, id: &ThreadId) -> Result<bool, StoreError> {

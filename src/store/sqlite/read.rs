@@ -6,12 +6,13 @@ use super::SqliteStore;
 use crate::id::ThreadId;
 use crate::protocol::{ThreadPage, User};
 use crate::store::assemble::{self, RecordRow, ThreadRows, cursor, page};
+use crate::store::row::object;
 use crate::store::search::glob;
 use crate::store::{Cursor, LiveSession, StoreError, StoredRecord, StoredThread, ThreadHead, ThreadQuery, incomplete};
 
 impl SqliteStore {
     pub(super) async fn read_thread(&self, id: &ThreadId) -> Result<Option<StoredThread>, StoreError> {
-        let row = sqlx::query(
+        let row = sqlx::query(concat!(
             r#"
             select
                 json_object('id', t.id, 'createdAt', cast(t."createdAt" as text), 'name', cast(t.name as text),
@@ -20,15 +21,9 @@ impl SqliteStore {
                 (select json_object('epoch', epoch, 'latest', latest_sequence, 'mark', hex(mark),
                         'incomplete', incomplete_why, 'step_count', step_count, 'step_newest', step_newest)
                     from rejoinder_cursors where project_id = $2 and thread_id = t.id),
-                (select json_group_array(json_object('id', id, 'threadId', "threadId", 'parentId', "parentId",
-                        'name', cast(name as text), 'type', cast(type as text), 'streaming', streaming,
-                        'waitForAnswer', "waitForAnswer", 'isError', "isError", 'metadata', cast(metadata as text),
-                        'tags', cast(tags as text), 'input', cast(input as text), 'output', cast(output as text),
-                        'createdAt', cast("createdAt" as text), 'command', cast(command as text),
-                        'start', cast(start as text), 'end', cast("end" as text),
-                        'generation', cast(generation as text), 'showInput', cast("showInput" as text),
-                        'language', cast(language as text), 'defaultOpen', "defaultOpen",
-                        'autoCollapse', "autoCollapse", 'modes', cast(modes as text)))
+                (select json_group_array("#,
+            step!(),
+            r#")
                     from (select * from steps where "threadId" = t.id order by rowid)),
                 (select json_group_array(json_object('id', id, 'threadId', "threadId", 'type', cast(type as text),
                         'url', cast(url as text), 'chainlitKey', cast("chainlitKey" as text),
@@ -46,8 +41,8 @@ impl SqliteStore {
             from threads as t
             where t.id = $1
                 and not exists (select 1 from rejoinder_tombstones where project_id = $2 and thread_id = t.id)
-            "#,
-        )
+            "#
+        ))
         .bind(id.as_str())
         .bind(&self.project)
         .fetch_optional(&self.readers)
@@ -69,7 +64,8 @@ impl SqliteStore {
         let row = sqlx::query(
             r#"
             select t."userIdentifier", cast(t.name as text), c.incomplete_why,
-                c.step_count is null and exists (select 1 from steps where "threadId" = t.id)
+                c.step_count is null and exists (select 1 from steps where "threadId" = t.id),
+                cast(t.metadata as text)
             from threads as t left join rejoinder_cursors as c on c.project_id = $2 and c.thread_id = t.id
             where t.id = $1
                 and not exists (select 1 from rejoinder_tombstones where project_id = $2 and thread_id = t.id)
@@ -87,7 +83,9 @@ impl SqliteStore {
                 incomplete.insert(incomplete::LEGACY_ROWS.to_owned());
             }
             let owner = row.try_get(0).map_err(unreadable)?;
-            Ok(ThreadHead { owner, name: row.try_get(1).map_err(unreadable)?, incomplete })
+            let metadata: Option<String> = row.try_get(4).map_err(unreadable)?;
+            let metadata = object(metadata.as_deref());
+            Ok(ThreadHead { owner, name: row.try_get(1).map_err(unreadable)?, metadata, incomplete })
         })
         .transpose()
     }

@@ -38,7 +38,9 @@ async fn a_server_is_not_ready_without_its_store_nor_while_it_stops() {
     let stopping = CancellationToken::new();
     let tracker = tokio_util::task::TaskTracker::new();
     let app = open_app();
+    let hooks = rejoinder::hook::HookRuntime::current();
     let routes = routes(Arc::new(Http {
+        answers: rejoinder::app::Answers::new(app.clone(), hooks, config.clone()),
         auth: rejoinder::auth::Auth::new(&config, &app, Arc::clone(&store), clock.clone()).unwrap(),
         frontend: rejoinder::frontend::Frontend::new(&config).unwrap(),
         journal: rejoinder::journal::Journal::start(Arc::clone(&store), &tracker, stopping.clone()),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use rejoinder::app::Answers;
 use rejoinder::chat::{FileError, FileKeeper, FilePlace, FileReader, NewFile};
 use rejoinder::clock::Clock;
 use rejoinder::conversation::{Conversations, Settings, Shared, Show};
@@ -119,24 +120,25 @@ impl World {
             .build()
             .unwrap();
         let store = Arc::new(Memory::new(seed));
+        let hooks = HookRuntime::current();
+        let answers = Answers::new(app.clone(), hooks.clone(), Arc::default());
         let (tracker, stop) = (TaskTracker::new(), CancellationToken::new());
         let journal = Journal::start(store.clone(), &tracker, CancellationToken::new());
         let conversations = Conversations::new(Shared {
             app,
             journal: journal.clone(),
             files: Arc::new(NoFiles),
-            hooks: HookRuntime::current(),
+            hooks,
             clock: Clock::ticking_from(records::at(1_000_000)),
             settings: Arc::new(Settings {
                 show,
                 show_errors: true,
-                author: "Assistant".into(),
-                auto_tag_thread: false,
-                persist_user_env: false,
                 grace: Duration::from_secs(1),
                 greets: true,
                 answers: true,
                 resumes: true,
+                hears_settings: false,
+                hears_edits: false,
             }),
             tracker: tracker.clone(),
             stop: stop.clone(),
@@ -148,13 +150,12 @@ impl World {
             former: HashSet::new(),
             settings: SessionSettings {
                 timeout: Duration::from_secs(300),
-                user_env: Vec::new(),
-                author: "Assistant".into(),
                 resumes: true,
                 root: String::new(),
                 tells_lines: false,
-                audio: true,
+                hears_window: false,
             },
+            answers,
             tracker,
             clock: Clock::system(),
         });

@@ -23,15 +23,15 @@ on_both! {
     ids_in_another_spelling_are_other_ids,
 }
 
-const THREAD: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b01";
+pub(super) const THREAD: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b01";
 const USER: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b02";
-const QUESTION: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b03";
+pub(super) const QUESTION: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b03";
 const RUN: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b04";
 const ANSWER: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b05";
 const ORPHAN: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b06";
 const GONE: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b07";
 const ELEMENT: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b08";
-const VOTE: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b09";
+pub(super) const VOTE: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b09";
 const NEWER_VOTE: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b0a";
 
 /// The tables as Chainlit's documentation has them, `{uuid}` and so on filled in for the database.
@@ -63,7 +63,7 @@ fn tables(kind: Kind, more: &str) -> String {
 }
 
 /// A conversation in the formats of Chainlit 2.12.0: an orphan, null outputs, times without a zone, two votes.
-async fn chainlit(database: &Database, more: &str) {
+pub(super) async fn chainlit(database: &Database, more: &str) {
     database.run(&tables(database.kind, more)).await;
     let no_feedback = if !more.contains("disableFeedback") { ("", "") } else { (r#", "disableFeedback""#, ", false") };
     let steps = [

@@ -2,6 +2,7 @@
 
 mod adoption;
 mod cancel;
+mod finding;
 mod fold;
 mod order;
 mod owners;

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use rejoinder::id::{ElementId, ExecutionId, FileId, ThreadId};
-use rejoinder::protocol::{Element, ThreadPage, Timestamp, User};
+use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
+use rejoinder::protocol::{Element, Feedback, Step, ThreadPage, Timestamp, User};
 use rejoinder::store::{
     Append, Appended, Cursor, FileRow, LiveSession, Partial, Store, StoreError, Stored, StoredRecord, StoredThread,
     ThreadHead, ThreadQuery,
@@ -92,6 +92,18 @@ impl Store for FakeStore {
 
     async fn threads(&self, _: &ThreadQuery) -> Result<ThreadPage, StoreError> {
         unimplemented!()
+    }
+
+    async fn favorites(&self, _: &str, _: u32) -> Result<Vec<Step>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn step(&self, _: Option<&str>, _: &StepId) -> Result<Option<Step>, StoreError> {
+        Ok(None)
+    }
+
+    async fn vote(&self, _: Option<&str>, _: &FeedbackId) -> Result<Option<Feedback>, StoreError> {
+        Ok(None)
     }
 
     async fn delete_thread(&self, _: &ThreadId) -> Result<bool, StoreError> {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use rejoinder::id::{ElementId, ExecutionId, FileId, RecordId, ThreadId};
-use rejoinder::protocol::{Element, PageInfo, ThreadPage, Timestamp, User};
+use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, RecordId, StepId, ThreadId};
+use rejoinder::protocol::{Element, Feedback, PageInfo, Step, ThreadPage, Timestamp, User};
 use rejoinder::record::{Fact, Record, fold};
 use rejoinder::store::{
     Append, Appended, Cursor, FileRow, LiveSession, Partial, Refused, Store, StoreError, Stored, StoredRecord,
@@ -54,6 +54,12 @@ impl Memory {
     async fn hesitate(&self) {
         let micros = self.chance.lock().unwrap().random_range(0..40_000);
         tokio::time::sleep(Duration::from_micros(micros)).await;
+    }
+
+    fn steps_of(&self, of: Option<&str>) -> Vec<Step> {
+        let threads = self.threads.lock().unwrap();
+        let mine = threads.iter().filter(|(id, records)| owner(id, records).as_deref() == of);
+        mine.flat_map(|(id, records)| fold(id, records).into_thread().steps).collect()
     }
 
     fn store(&self, append: &Append) -> Appended {
@@ -125,12 +131,33 @@ impl Store for Memory {
         Ok((!records.is_empty()).then(|| ThreadHead {
             owner: owner(id, &records),
             name: fold(id, &records).head.name,
+            metadata: fold(id, &records).into_thread().metadata,
             incomplete: Default::default(),
         }))
     }
 
     async fn threads(&self, _: &ThreadQuery) -> Result<ThreadPage, StoreError> {
         Ok(ThreadPage { page_info: PageInfo::default(), data: Vec::new() })
+    }
+
+    async fn favorites(&self, of: &str, limit: u32) -> Result<Vec<Step>, StoreError> {
+        let mut steps = self.steps_of(Some(of));
+        steps.retain(|step| step.metadata.get("favorite") == Some(&true.into()));
+        steps.sort_by_key(|step| std::cmp::Reverse(step.created_at));
+        steps.truncate(limit as usize);
+        Ok(steps)
+    }
+
+    async fn step(&self, of: Option<&str>, id: &StepId) -> Result<Option<Step>, StoreError> {
+        Ok(self.steps_of(of).into_iter().find(|step| step.id == *id))
+    }
+
+    async fn vote(&self, of: Option<&str>, id: &FeedbackId) -> Result<Option<Feedback>, StoreError> {
+        let mut votes = self
+            .steps_of(of)
+            .into_iter()
+            .filter_map(|step| step.feedback.map(|vote| Feedback { thread_id: Some(step.thread_id), ..vote }));
+        Ok(votes.find(|vote| vote.id.as_ref() == Some(id)))
     }
 
     async fn delete_thread(&self, id: &ThreadId) -> Result<bool, StoreError> {
