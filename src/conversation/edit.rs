@@ -4,6 +4,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
+
 use super::feed::{Audience, Item, Then};
 use super::run::Beginning;
 use super::state::{Conversation, Stage};
@@ -12,7 +14,7 @@ use super::turn::Held;
 use crate::chat::Speaker;
 use crate::hook::UserMessage;
 use crate::id::StepId;
-use crate::protocol::{EditedMessage, ServerEvent, Step, StepKind};
+use crate::protocol::{EditedMessage, FavoriteMessage, ServerEvent, Step, StepKind};
 use crate::record::{EndReason, Fact, Record, Source};
 
 impl Conversation {
@@ -49,6 +51,19 @@ impl Conversation {
         }
         let then = run.map_or(Then::Nothing, |run| Then::Start(run.step.id));
         self.commit(records, shows, then);
+    }
+
+    /// Somebody starred a message, or took its star away (chat-wire 3.4). Answers when that is stored.
+    pub(super) fn star(&mut self, favorite: FavoriteMessage, done: oneshot::Sender<bool>) {
+        let Some(written) = self.context.written(&favorite.id) else {
+            let _ = done.send(false);
+            return;
+        };
+        let step = favorite.on(&written.step);
+        self.context.put(&step);
+        let record = self.record(None, Source::User, Fact::MessageUpdated(step.clone()));
+        let shows = vec![(Audience::All, ServerEvent::UpdateMessage(Arc::new(step)))];
+        self.commit(vec![record], shows, Then::Tell(done));
     }
 
     /// Ends the runs of a message and of what followed it, and takes away all that followed it.

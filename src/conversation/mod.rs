@@ -46,7 +46,7 @@ use crate::clock::Clock;
 use crate::hook::{HookRuntime, UserMessage};
 use crate::id::{ElementId, StepId, ThreadId, UserId};
 use crate::journal::Journal;
-use crate::protocol::{Action, CallId, EditedMessage, Step, StoredFile, Thread};
+use crate::protocol::{Action, CallId, EditedMessage, FavoriteMessage, StoredFile, Thread};
 
 /// Inputs wait for a conversation up to this many; a tab that sends more is cut off.
 const INBOX: usize = 1024;
@@ -162,8 +162,8 @@ pub(crate) enum Input {
     RemoveElement(ElementId, oneshot::Sender<bool>),
     /// A page has done with a call of a function.
     CallEnded { tab: TabId, call: CallId, end: CallEnd },
-    /// A step changed without a hook, and is stored.
-    Changed(Arc<Step>),
+    /// Somebody starred a message that they wrote here; false: it is not of this conversation.
+    Star(FavoriteMessage, oneshot::Sender<bool>),
     /// Something that a tab sent was not taken.
     Complain { tab: TabId, text: String },
     /// Somebody pressed stop.

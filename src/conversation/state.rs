@@ -230,13 +230,6 @@ impl Conversation {
         self.unstored.retain(|(append, _)| *append != place);
     }
 
-    /// A step changed without a hook, and is stored: it is shown.
-    pub(super) fn changed(&mut self, step: Arc<Step>) {
-        self.context.put(&step);
-        let shows = vec![(Audience::All, ServerEvent::UpdateMessage(step))];
-        self.commit(Vec::new(), shows, Then::Nothing);
-    }
-
     /// A message of the server itself: a notice or an error, at the root.
     pub(super) fn notice(&self, name: &str, text: impl Into<String>, is_error: bool) -> Step {
         let now = self.clock.now();

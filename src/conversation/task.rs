@@ -91,7 +91,7 @@ impl Task {
             Input::ChangeElement(change, done) => self.state.change_element(change, done),
             Input::RemoveElement(id, done) => self.state.drop_element(id, done),
             Input::CallEnded { tab, call, end } => self.state.call_ended(tab, call, end),
-            Input::Changed(step) => self.state.changed(step),
+            Input::Star(favorite, done) => self.state.star(favorite, done),
             Input::Complain { tab, text } => self.state.complain(tab, text),
             Input::Stop(tab) => self.state.stop(tab),
             Input::Answer { tab, ask, value, files, echo } => self.state.answer(tab, &ask, value, files, echo),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::id::{FileId, StepId};
-use crate::protocol::{RecordedChunk, StepKind};
+use crate::protocol::{RecordedChunk, Step, StepKind};
 
 /// An event from a page.
 #[derive(Clone, Debug, PartialEq)]
@@ -192,6 +192,14 @@ impl EditedMessage {
 }
 
 impl FavoriteMessage {
+    /// The message with its star, or without.
+    #[must_use]
+    pub fn on(&self, step: &Step) -> Step {
+        let mut step = step.clone();
+        step.metadata.insert("favorite".to_owned(), self.favorite.into());
+        step
+    }
+
     fn parse(argument: &Value) -> Result<Self, BadEvent> {
         let message = argument.get("message").ok_or(BadEvent::Argument("message"))?;
         let id = message.get("id").and_then(Value::as_str).ok_or(BadEvent::Message("id"))?;

@@ -78,7 +78,8 @@ async fn questions_are_answered_by_acknowledging() {
     let house = House::open().await;
     let mut page = Raw::connect(house.address, "S").await;
     let tab = house.tabs.tab("S");
-    let call = |name: &str| ServerEvent::CallFn { call: rejoinder::protocol::CallId(1), name: name.into(), args: json!({}) };
+    let call =
+        |name: &str| ServerEvent::CallFn { call: rejoinder::protocol::CallId(1), name: name.into(), args: json!({}) };
     let (first, second, third) = (tab.push(call("a")), tab.push(call("b")), tab.push(call("c")));
     for id in 1..=3 {
         assert!(page.packet().await.unwrap().starts_with(&format!("42{id}[\"call_fn\"")));

@@ -32,7 +32,11 @@ pub fn server_event(name: &str, argument: Value) -> ServerEvent {
         "ask" => ServerEvent::Ask(Arc::new(ask(argument))),
         "clear_ask" => ServerEvent::ClearAsk,
         "ask_timeout" => ServerEvent::AskTimeout,
-        "call_fn" => ServerEvent::CallFn { call: rejoinder::protocol::CallId(1), name: text("name"), args: argument["args"].clone() },
+        "call_fn" => ServerEvent::CallFn {
+            call: rejoinder::protocol::CallId(1),
+            name: text("name"),
+            args: argument["args"].clone(),
+        },
         "clear_call_fn" => ServerEvent::ClearCallFn(None),
         "call_fn_timeout" => ServerEvent::CallFnTimeout(rejoinder::protocol::CallId(1)),
         "element" => ServerEvent::Element(whole(argument)),
