@@ -25,6 +25,7 @@ impl StoredFile {
     #[must_use]
     pub fn attached_to(&self, message: &StepId) -> Element {
         let mut element = Element::new(self.id.as_str().into(), ElementKind::of_mime(&self.mime), &self.name);
+        element.size = matches!(element.kind, ElementKind::Image | ElementKind::Video).then(|| "medium".to_owned());
         element.chainlit_key = Some(self.id.clone());
         element.for_id = Some(message.clone());
         element.mime = Some(self.mime.clone());
