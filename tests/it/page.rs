@@ -38,6 +38,7 @@ scenarios! {
     page_threads "threads",
     page_idle_cut "idle-cut",
     page_stream_cut "stream-cut",
+    an_app_on_the_react_client "react-client",
 }
 
 #[tokio::test]
