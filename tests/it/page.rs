@@ -39,6 +39,7 @@ scenarios! {
     page_idle_cut "idle-cut",
     page_stream_cut "stream-cut",
     an_app_on_the_react_client "react-client",
+    the_copilot_on_somebody_elses_page "copilot",
 }
 
 #[tokio::test]

@@ -3,11 +3,10 @@
 import { createServer } from "node:http";
 
 /**
- * Serves `files` ({ "/": "<html>…", "/app.js": "…" }) on a free port. The origin is `http://HOSTNAME:PORT`: with
- * 127.0.0.1 it is another origin of the chat server's site, with localhost another site altogether, where a cookie
- * that is `SameSite=lax` does not go along.
+ * Serves `files` ({ "/": "<html>…", "/app.js": "…" }) on a free port: another origin than the chat server's, of the same
+ * site, so that a cookie which is `SameSite=lax` goes along.
  */
-export async function host(files, { hostname = "127.0.0.1" } = {}) {
+export async function host(files) {
   const server = createServer(({ url }, answer) => {
     const path = new URL(url, "http://host").pathname;
     const text = files[path];
@@ -16,5 +15,5 @@ export async function host(files, { hostname = "127.0.0.1" } = {}) {
     answer.writeHead(200, { "content-type": `${type}; charset=utf-8` }).end(text);
   });
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
-  return { url: `http://${hostname}:${server.address().port}`, close: () => server.close() };
+  return { url: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };
 }
