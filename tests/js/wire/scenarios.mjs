@@ -9,5 +9,6 @@ import "./scenarios/forms.mjs";
 import "./scenarios/during.mjs";
 import "./scenarios/bad-input.mjs";
 import "./scenarios/http.mjs";
+import "./scenarios/surface.mjs";
 
 export { scenarios } from "./scenarios/common.mjs";
