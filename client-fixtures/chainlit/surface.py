@@ -85,7 +85,7 @@ async def chat_profiles(user):
 @cl.set_starters
 async def starters(user):
     return [
-        Starter(label="Greet", message="good morning", icon="sun"),
+        Starter(label="Greet", message="good morning", icon="/public/avatars/robin.png"),
         Starter(label="Look up", message="what is new", command="Search"),
     ]
 
@@ -155,6 +155,9 @@ async def on_message(message: cl.Message):
     match command:
         case "/element":
             await cl.Message(content="see shown", elements=[element(words[0], *words[1:2])]).send()
+        case "/ask-action":
+            answer = await cl.AskActionMessage(content="which?", actions=[press(1), press(2)], timeout=60).send()
+            await say(f"chose: {answer['label']}" if answer else "no answer")
         case "/ask-element":
             form = cl.CustomElement(name="Form", props={"colors": ["red", "blue"]})
             answer = await cl.AskElementMessage(content="fill in", element=form, timeout=60).send()
