@@ -26,7 +26,8 @@ async def say(text: str) -> None:
 
 
 def as_json(value) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """As code, since the page reads a colon in a text as Markdown."""
+    return f"`{json.dumps(value, sort_keys=True, separators=(',', ':'), ensure_ascii=False)}`"
 
 
 def file(name: str) -> bytes:

@@ -59,12 +59,12 @@ async fn on_window_message(chat: Chat, WindowMessage(data): WindowMessage) -> re
 }
 
 async fn on_settings_update(chat: Chat, settings: Settings) -> rejoinder::Result {
-    chat.say(format!("settings: {}", json!(settings.values()))).await?;
+    chat.say(format!("settings: {}", as_json(&json!(settings.values())))).await?;
     Ok(())
 }
 
 async fn on_settings_edit(chat: Chat, settings: Settings) -> rejoinder::Result {
-    chat.say(format!("edited: {}", json!(settings.values()))).await?;
+    chat.say(format!("edited: {}", as_json(&json!(settings.values())))).await?;
     Ok(())
 }
 
@@ -98,14 +98,14 @@ async fn on_message(chat: Chat, message: UserMessage, State(LastVote(vote)): Sta
             let said = answer.map(|form| {
                 let mut values = form.values;
                 values.insert("submitted".into(), form.submitted.into());
-                format!("filled in: {}", Value::Object(values))
+                format!("filled in: {}", as_json(&Value::Object(values)))
             });
             chat.say(or_no_answer(said)?).await?;
         }
         "/ask-file" => ask_file(&chat, word(1).parse()?).await?,
         "/call-fn" => {
             let call = chat.call_fn("price", json!({"item": word(2)})).timeout(Duration::from_secs(word(1).parse()?));
-            let said = call.await.map(|answer| format!("the host says: {answer}"));
+            let said = call.await.map(|answer| format!("the host says: {}", as_json(&answer)));
             chat.say(or_no_answer(said)?).await?;
         }
         "/sidebar" => elements::sidebar(&chat, word(1)).await?,
@@ -143,7 +143,7 @@ async fn on_message(chat: Chat, message: UserMessage, State(LastVote(vote)): Sta
         }
         "/vote" => {
             let vote = vote.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            chat.say(format!("vote: {}", Value::Object(vote))).await?;
+            chat.say(format!("vote: {}", as_json(&Value::Object(vote)))).await?;
         }
         _ => echo(&chat, &message).await?,
     }
@@ -156,7 +156,7 @@ async fn echo(chat: &Chat, message: &UserMessage) -> rejoinder::Result {
         text += &format!(" (command {command})");
     }
     if let Some(modes) = &message.modes {
-        text += &format!(" (modes {})", json!(modes));
+        text += &format!(" (modes {})", as_json(&json!(modes)));
     }
     let files: Vec<String> = message.files().iter().map(|file| format!("{} {}", file.name, file.size)).collect();
     if !files.is_empty() {
@@ -190,6 +190,11 @@ fn or_no_answer(said: Result<String, AskError>) -> rejoinder::Result<String> {
         Err(AskError::TimedOut | AskError::Disconnected) => Ok("no answer".to_owned()),
         said => Ok(said?),
     }
+}
+
+/// As code, since the page reads a colon in a text as Markdown.
+fn as_json(value: &Value) -> String {
+    format!("`{value}`")
 }
 
 fn press(number: u32) -> NewAction {

@@ -1,7 +1,8 @@
 // Elements of every kind beside a message, in the side view and on a page of their own; a component of the app that changes
 // and goes; the side view that the app opens; tasks. What is stored is there after a reload.
 //
-// Against the surface app.
+// Against the surface app. Chainlit 2.12.0 FAILS after the reload: on SQLite it has no columns for sound and film, gives
+// properties back as a text, and its places for files do not tell that a figure is JSON.
 
 import { scenario } from "../browser.mjs";
 
@@ -34,9 +35,10 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
   };
 
   await person.signIn("alice", "pw");
-  await page.locator("#starters").waitFor();
+  await person.send("hi");
+  await person.sees("assistant_message", "echo: hi");
   for (const [kind, look] of Object.entries(looks)) {
-    await ask(`/element ${kind}`, "see shown");
+    await ask(`/element ${kind}`, "see");
     await within(last(), look);
     ok(`${kind} is shown`);
     if (kind === "plotly" || kind === "pdf") await shot(kind);
@@ -60,14 +62,14 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
   await page.locator(".counter").getByRole("button", { name: "Say" }).click();
   await person.sees("assistant_message", "echo: I have 2");
   ok("and speaks for the person");
-  await ask("/element custom", "see shown");
+  await ask("/element custom", "see");
   await counter().getByRole("button", { name: "Away" }).click();
   await counter().waitFor({ state: "detached" });
   ok("and takes itself away");
   await shot("component");
 
   // ---- elsewhere than beside its message ----
-  await ask("/element text side", "see shown");
+  await ask("/element text side", "see");
   const side = page.locator("#side-view-content");
   await within(side, { is: ".language-rust", reads: "let shown = 1;" });
   ok("the side view opens by itself");
@@ -82,9 +84,8 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
   ok("and closes it");
 
   await ask("/tasks", "tasks done");
-  const tasks = page.locator(".tasklist, #tasklist, aside").filter({ hasText: "four" }).first();
-  await page.getByText("four", { exact: true }).first().waitFor();
-  await page.getByText("Done", { exact: true }).first().waitFor();
+  await page.getByText("four", { exact: true }).filter({ visible: true }).waitFor();
+  await page.getByText("Done", { exact: true }).filter({ visible: true }).waitFor();
   ok("tasks are shown as they stand");
   await shot("tasks");
 
@@ -92,10 +93,12 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
   check((await page.getByText("soon gone").count()) === 0, "a removed element is gone");
 
   // ---- a reload ----
-  await ask("/element image page", "see shown");
-  const shown = await person.transcript();
+  await ask("/element image page", "see");
+  // What stands in an element may come a moment later.
+  const said = (steps) => JSON.stringify(steps.map((step) => step.replace(/^(assistant_message: see).*/, "$1")));
+  const before = said(await person.transcript());
   await page.reload();
-  await person.transcriptWhere((steps) => JSON.stringify(steps) === JSON.stringify(shown), "the conversation after a reload");
+  await person.transcriptWhere((steps) => said(steps) === before, "the conversation after a reload");
   for (const [kind, look] of Object.entries(looks)) {
     const message = page.locator(".step", { has: page.getByText(`/element ${kind}`, { exact: true }) }).first();
     // The answer is the next step.
