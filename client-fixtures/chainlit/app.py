@@ -8,11 +8,10 @@ import asyncio
 import json
 import os
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import chainlit as cl
 from chainlit.data.sql_alchemy import SQLAlchemyDataLayer
-from chainlit.data.storage_clients.base import BaseStorageClient
+from storage import PublicFolder
 
 # How often each hook ran, by live session. Kept for the life of the process: a session that lost its line and came back
 # must find its own counts.
@@ -48,26 +47,6 @@ def store():
         conninfo=os.environ.get("CONNINFO", "sqlite+aiosqlite:///./chat.db"),
         storage_provider=PublicFolder() if os.environ.get("KEEP_FILES") else None,
     )
-
-
-class PublicFolder(BaseStorageClient):
-    """Keeps files in ./public, which Chainlit serves to everybody: good enough for a test."""
-
-    async def upload_file(self, object_key, data, mime="application/octet-stream", overwrite=True, **_):
-        file = Path("public/files") / object_key
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data.encode() if isinstance(data, str) else data)
-        return {"object_key": object_key, "url": await self.get_read_url(object_key)}
-
-    async def delete_file(self, object_key):
-        (Path("public/files") / object_key).unlink(missing_ok=True)
-        return True
-
-    async def get_read_url(self, object_key):
-        return f"/public/files/{object_key}"
-
-    async def close(self):
-        pass
 
 
 # ---- the life of a chat -------------------------------------------------------------------------------------------

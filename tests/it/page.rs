@@ -38,6 +38,8 @@ scenarios! {
     page_threads "threads",
     page_idle_cut "idle-cut",
     page_stream_cut "stream-cut",
+    an_app_on_the_react_client "react-client",
+    the_copilot_on_somebody_elses_page "copilot",
 }
 
 #[tokio::test]

@@ -12,6 +12,9 @@ import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { chromium } from "playwright-core";
 
+/** All text of the page, or of the copilot, which lives in a shadow root. */
+const TEXT = '(document.querySelector("#root") ?? document.querySelector("#chainlit-copilot").shadowRoot).textContent';
+
 const PATIENCE = 15_000;
 const WHOLE_SCENARIO = 120_000;
 
@@ -226,11 +229,8 @@ class Person {
     while (Date.now() < deadline) {
       last = await this.transcript();
       if (test(last)) return last;
-      await this.page.waitForFunction(
-        (old) => document.querySelector("#root").innerText !== old,
-        await this.page.evaluate(() => document.querySelector("#root").innerText),
-        { timeout: 250 },
-      ).catch(() => {}); // nothing changed: look again, the markup may have
+      const old = JSON.stringify(await this.page.evaluate(TEXT));
+      await this.page.waitForFunction(`${TEXT} !== ${old}`, undefined, { timeout: 250 }).catch(() => {}); // nothing changed: look again, the markup may have
     }
     throw new Error(`${what}; seen: ${JSON.stringify(last)}`);
   }

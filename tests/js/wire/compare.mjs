@@ -38,7 +38,7 @@ function expectation(name) {
   const own = rows.filter((row) => row.instead);
   const file = own.length ? join(values.expected, "rejoinder", `${name}.json`) : join(values.expected, `${name}.json`);
   if (!existsSync(file)) return undefined;
-  return { file, rows, entries: JSON.parse(readFileSync(file, "utf8")), softened: values["no-deviations"] ? ["metadata-may-be-lost"] : rows.flatMap((row) => row.soften ?? []), ignored: rows.flatMap((row) => row.ignore ?? []) };
+  return { file, rows, entries: JSON.parse(readFileSync(file, "utf8")), softened: values["no-deviations"] ? ["metadata-may-be-lost", "stored-elements"] : rows.flatMap((row) => row.soften ?? []), ignored: rows.flatMap((row) => row.ignore ?? []) };
 }
 
 /** Paths of the first entry at which the two differ; `undefined` when they are the same. */

@@ -22,6 +22,17 @@ const softeners = {
     return thread;
   }),
 
+  /**
+   * Where the bytes of a stored element are: each server has places of its own, and a client takes any `url`. Chainlit
+   * stores `chainlitKey` when its own writing was faster, and properties as text.
+   */
+  "stored-elements": (entries) => threads(entries, (thread) => {
+    thread.elements = thread.elements?.map((element) => ({
+      ...element, url: element.url ? "<url>" : element.url, objectKey: "<any>", chainlitKey: "<any>", props: json(element.props) ?? null,
+    }));
+    return thread;
+  }),
+
   /** What Chainlit writes into a thread's metadata on its own at a disconnect (2.7) and no client reads. */
   "metadata-own-keys": (entries) => threads(entries, (thread) => {
     if (thread.metadata && typeof thread.metadata === "object") thread.metadata = ownKeysRemoved(thread.metadata);

@@ -1,0 +1,1 @@
+window.surfaceScript = "was here";
