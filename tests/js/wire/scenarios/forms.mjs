@@ -46,7 +46,7 @@ scenario("action", async (r) => {
   await press("without payload", { action: { id: action?.id, name: "press" }, sessionId });
   await press("no action", { sessionId });
   await press("another user", { action, sessionId }, await r.signIn("b"));
-  await press("nobody", { action, sessionId }, undefined);
+  await press("nobody", { action, sessionId }, null);
 });
 
 scenario("action-first", async (r) => {
