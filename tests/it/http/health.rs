@@ -18,6 +18,59 @@ async fn a_server_that_runs_is_alive_and_ready() {
     }
 }
 
+/// Sessions, none of them live.
+fn nobodys_sessions(
+    app: &rejoinder::App,
+    store: &Arc<dyn rejoinder::store::Store>,
+    journal: &rejoinder::journal::Journal,
+    files: &Arc<rejoinder::file::Files>,
+    tracker: &tokio_util::task::TaskTracker,
+) -> Arc<rejoinder::session::Sessions> {
+    use rejoinder::conversation::{Conversations, Settings, Shared, Show};
+    use rejoinder::session::{Foundation, SessionSettings, Sessions};
+
+    let settings = Settings {
+        show: Show::Stored,
+        show_errors: true,
+        author: "Assistant".into(),
+        auto_tag_thread: false,
+        persist_user_env: false,
+        grace: std::time::Duration::ZERO,
+        greets: true,
+        answers: false,
+        resumes: false,
+    };
+    let conversations = Conversations::new(Shared {
+        app: app.clone(),
+        journal: journal.clone(),
+        files: files.clone(),
+        hooks: rejoinder::hook::HookRuntime::current(),
+        clock: rejoinder::clock::Clock::system(),
+        settings: Arc::new(settings),
+        tracker: tracker.clone(),
+        stop: CancellationToken::new(),
+    });
+    Sessions::new(Foundation {
+        conversations,
+        store: store.clone(),
+        journal: journal.clone(),
+        former: Default::default(),
+        settings: SessionSettings {
+            timeout: std::time::Duration::from_secs(1),
+            user_env: Vec::new(),
+            author: "Assistant".into(),
+            resumes: false,
+            root: String::new(),
+            tells_lines: false,
+            audio: false,
+            hears_window: false,
+            favorites: false,
+        },
+        tracker: tracker.clone(),
+        clock: rejoinder::clock::Clock::system(),
+    })
+}
+
 /// Routes alone, so that a request can still come in when the server would take none any more.
 #[tokio::test]
 async fn a_server_is_not_ready_without_its_store_nor_while_it_stops() {
@@ -38,10 +91,17 @@ async fn a_server_is_not_ready_without_its_store_nor_while_it_stops() {
     let stopping = CancellationToken::new();
     let tracker = tokio_util::task::TaskTracker::new();
     let app = open_app();
+    let folder = rejoinder::file::LocalFolder::open(house.app().join("files")).unwrap();
+    let files = rejoinder::file::Files::new(Arc::new(folder), Arc::clone(&store), clock.clone(), tracker.clone());
+    let files = Arc::new(files);
+    let journal = rejoinder::journal::Journal::start(Arc::clone(&store), &tracker, stopping.clone());
+    let sessions = nobodys_sessions(&app, &store, &journal, &files, &tracker);
     let routes = routes(Arc::new(Http {
         auth: rejoinder::auth::Auth::new(&config, &app, Arc::clone(&store), clock.clone()).unwrap(),
         frontend: rejoinder::frontend::Frontend::new(&config).unwrap(),
-        journal: rejoinder::journal::Journal::start(Arc::clone(&store), &tracker, stopping.clone()),
+        sessions,
+        files,
+        journal,
         live: Arc::new(Nobody),
         listen: "127.0.0.1:1".parse().unwrap(),
         store: Arc::clone(&store),
