@@ -8,9 +8,11 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rejoinder::hook::{PasswordLogin, ResumedThread};
-use rejoinder::protocol::{ToastKind, User};
-use rejoinder::{App, Chat, HookError, State, UserMessage, UserSession};
+use rejoinder::chat::{NewAction, NewElement};
+use rejoinder::hook::{PasswordLogin, ResumedThread, Settings};
+use rejoinder::protocol::{Action, Choice, ToastKind, User, Widget, WidgetKind};
+use rejoinder::{App, Chat, HookError, Message, State, UserMessage, UserSession};
+use serde_json::Value;
 
 /// How often each hook was called, per live session; and the threads whose resume has failed once.
 #[derive(Clone, Default)]
@@ -145,10 +147,54 @@ async fn on_message(
             };
             chat.say(said).await?;
         }
+        "/ask-action" => {
+            let question = chat.ask_action("continue?").timeout(Duration::from_secs(30));
+            let yes = NewAction::new("yes").label("Yes").payload("value", "yes");
+            let no = NewAction::new("no").label("No").payload("value", "no");
+            let said = match question.choice(yes).choice(no).await {
+                Ok(action) => format!("chose: {}", action.name),
+                Err(_) => "no answer".to_owned(),
+            };
+            chat.say(said).await?;
+        }
+        "/ask-file" => {
+            let said = match chat.ask_file("a file?").accept("text/plain").timeout(Duration::from_secs(30)).await {
+                Ok(files) => format!("got: {} {}", files[0].name, files[0].size),
+                Err(_) => "no answer".to_owned(),
+            };
+            chat.say(said).await?;
+        }
+        "/element" => drop(chat.send(Message::new("see").element(NewElement::text("note", "a note"))).await?),
+        "/action" => {
+            let press = NewAction::new("press").label("Press").payload("n", 1);
+            chat.send(Message::new("press").action(press)).await?;
+        }
+        "/settings" => {
+            chat.settings(settings_form()).await?;
+            chat.say("settings sent").await?;
+        }
         "/toast" => chat.toast("ping", ToastKind::Info).await?,
         _ => drop(chat.say(format!("echo: {}", message.text())).await?),
     }
     Ok(())
+}
+
+async fn on_settings_update(chat: Chat, settings: Settings, State(calls): State<Calls>) -> rejoinder::Result {
+    calls.count(&chat, "on_settings_update");
+    let sorted: BTreeMap<&String, &Value> = settings.values().iter().collect();
+    say_json(&chat, &sorted).await
+}
+
+async fn press(chat: Chat, action: Action) -> rejoinder::Result {
+    let number = action.payload.get("n").ok_or_else(|| HookError::tell("'n'"))?;
+    chat.say(format!("pressed {number}")).await?;
+    Ok(())
+}
+
+fn settings_form() -> Vec<Widget> {
+    let item = |name: &str| Choice { label: name.to_owned(), value: name.to_owned() };
+    let model = WidgetKind::Select { initial: Some("a".to_owned()), items: vec![item("a"), item("b")] };
+    vec![Widget::new("loud", "Loud", WidgetKind::Switch { initial: false }), Widget::new("model", "Model", model)]
 }
 
 /// JSON as Python writes it: with a blank after every comma and colon.
@@ -191,6 +237,8 @@ fn main() -> ExitCode {
         .on_chat_start(on_chat_start)
         .on_chat_end(on_chat_end)
         .on_stop(on_stop)
+        .on_settings_update(on_settings_update)
+        .on_action("press", press)
         .on_message(on_message);
     // Whether threads can be resumed is seen on the wire, so there are scenarios without.
     let resumes = std::env::var_os("REFERENCE_WITHOUT_RESUME").is_none();

@@ -131,6 +131,13 @@ impl SessionId {
     }
 }
 
+/// Read from requests; never written.
+impl<'de> Deserialize<'de> for SessionId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self(text.into()))
+    }
+}
+
 impl From<&str> for SessionId {
     fn from(text: &str) -> Self {
         Self(text.into())

@@ -53,7 +53,10 @@ impl Conversation {
 
     /// A page changes a custom element of its thread. False when it has none of that id.
     pub(super) fn change_element(&mut self, change: ElementChange, done: oneshot::Sender<bool>) {
-        let Some(known) = self.elements.get_mut(&change.id) else { return drop(done.send(false)) };
+        let Some(known) = self.elements.get_mut(&change.id) else {
+            let _ = done.send(false);
+            return;
+        };
         known.name = change.name;
         known.props = Some(change.props);
         known.display = change.display;
@@ -68,7 +71,8 @@ impl Conversation {
     /// A page takes a custom element of its thread away. False when it has none of that id.
     pub(super) fn drop_element(&mut self, id: ElementId, done: oneshot::Sender<bool>) {
         if self.elements.shift_remove(&id).is_none() {
-            return drop(done.send(false));
+            let _ = done.send(false);
+            return;
         }
         let record = self.record(None, Source::User, Fact::ElementRemoved(id.clone()));
         self.commit(vec![record], vec![(Audience::All, ServerEvent::RemoveElement(id))], Then::Tell(done));

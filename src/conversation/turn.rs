@@ -32,6 +32,7 @@ impl Conversation {
         }
         let step = self.written(&message, &member);
         self.context.put(&step);
+        self.context.attach(&message.id, message.shared_files());
         let first = self.first_interaction(&interaction_of(&message), &member);
         let once = first.is_none();
         let mut records = first.clone().map(|(records, _)| records).unwrap_or_default();

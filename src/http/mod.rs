@@ -1,7 +1,9 @@
 //! Everything that pages ask over plain HTTP (chat-wire 6): one file a noun.
 
 mod accept;
+mod action;
 mod cors;
+mod element;
 mod error;
 mod extract;
 mod feedback;
@@ -14,6 +16,7 @@ mod multipart;
 mod page;
 mod picture;
 mod root;
+mod session;
 mod session_cookie;
 mod settings;
 mod thread;
@@ -126,6 +129,8 @@ pub fn routes(http: Arc<Http>) -> Router {
         .route("/project/thread/share", put(thread::share))
         .route("/project/thread/{thread}", get(thread::get))
         .route("/project/thread/{thread}/element/{element}", get(thread::element))
+        .route("/project/element", put(element::change).delete(element::remove))
+        .route("/project/action", post(action::press))
         .route("/project/thread/{thread}/element/{element}/content", get(kept::of_element))
         // Bodies of any size: what is taken of them is bounded where they are read.
         .route("/project/file", post(upload::upload).layer(DefaultBodyLimit::disable()))

@@ -59,9 +59,7 @@ pub(super) async fn get(
 /// The features that the page may offer: what is not built is switched off, whatever the file says, so that nobody is
 /// shown a button that does nothing.
 fn offered(features: &Features) -> Features {
-    let mut features = features.clone();
-    features.edit_message = false;
-    features
+    features.clone()
 }
 
 /// The app's readme in the page's language, or the one without a language.
