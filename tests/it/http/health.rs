@@ -39,6 +39,8 @@ fn nobodys_sessions(
         greets: true,
         answers: false,
         resumes: false,
+        hears_settings: false,
+        hears_edits: false,
     };
     let conversations = Conversations::new(Shared {
         app: app.clone(),
