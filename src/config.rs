@@ -5,6 +5,7 @@ mod chainlit;
 mod environment;
 mod features;
 mod file;
+mod files;
 mod flags;
 mod overrides;
 mod print;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use chainlit::Chainlit;
 pub use features::{Accept, Audio, Features, FileUpload, Mcp, McpServer, Slack, UserServers};
 pub use file::ConfigError;
+pub use files::{Files, FilesAt};
 pub use flags::{Flags, RecordFlags, Seconds};
 pub use overrides::WrongOverride;
 pub use root_path::RootPath;
@@ -91,8 +93,10 @@ pub struct Config {
     pub root_path: RootPath,
     /// The database; `None` is a SQLite file in the data folder.
     pub database_url: Option<String>,
-    /// What the server keeps: database, fetched page, generated secret.
+    /// What the server keeps: database, files, fetched page, generated secret.
     pub data_dir: PathBuf,
+    /// Where files are kept.
+    pub files: Files,
     /// A built page to serve instead of the fetched one.
     pub frontend: Option<PathBuf>,
     /// Where `.chainlit/`, `public/` and `chainlit.md` are looked for.
@@ -147,6 +151,7 @@ impl Default for Config {
             root_path: RootPath::default(),
             database_url: None,
             data_dir: PathBuf::from(".rejoinder"),
+            files: Files::default(),
             frontend: None,
             app_dir: PathBuf::from("."),
             require_login: false,
@@ -211,6 +216,12 @@ impl Config {
             Some(url) => url.clone(),
             None => format!("sqlite://{}", self.data_dir.join("rejoinder.db").display()),
         }
+    }
+
+    /// Where files are kept: the place that was set, or a folder in the data folder.
+    #[must_use]
+    pub fn files_at(&self) -> FilesAt {
+        self.files.at.clone().unwrap_or_else(|| FilesAt::Folder(self.data_dir.join("files")))
     }
 
     /// What is in force as TOML, for a person: secrets are hidden.

@@ -56,8 +56,13 @@ pub enum ServerError {
     #[error(transparent)]
     Page(#[from] NoPage),
     /// The place where files are kept cannot be used.
-    #[error("files cannot be kept: {0}")]
-    Files(#[source] io::Error),
+    #[error("{at}: files cannot be kept there: {why}")]
+    Files {
+        /// As it was set.
+        at: String,
+        /// Why.
+        why: String,
+    },
     /// No threads for hooks.
     #[error("cannot start the threads of the hooks")]
     Hooks(#[source] io::Error),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::flags::Flags;
-use super::{ConfigError, RootPath, SameSite, Secret};
+use super::{ConfigError, FilesAt, RootPath, SameSite, Secret};
 
 /// What the environment says under Chainlit's names, and under those of ours that are no flag: a secret on the
 /// command line could be read by every process of the machine. An empty variable says nothing.
@@ -29,11 +29,20 @@ pub(super) fn read(variable: impl Fn(&'static str) -> Option<String>) -> Result<
             return Err(ConfigError::Variable { name: "CHAINLIT_COOKIE_SAMESITE", message });
         }
     };
+    // The bucket's name is shared by several kinds of storage: it is one of S3 when something of S3 is said beside it.
+    let of_s3 = ["APP_AWS_REGION", "APP_AWS_ACCESS_KEY", "APP_AWS_SECRET_KEY", "DEV_AWS_ENDPOINT"];
+    let bucket = text("BUCKET_NAME").filter(|_| of_s3.iter().any(|name| text(name).is_some()));
+    let files = bucket.map(|name| parse::<FilesAt>("BUCKET_NAME", &format!("s3://{name}"))).transpose()?;
     Ok(Flags {
         host: text("CHAINLIT_HOST"),
         port,
         root_path,
         database_url: text("DATABASE_URL"),
+        files,
+        files_region: text("APP_AWS_REGION"),
+        files_endpoint: text("DEV_AWS_ENDPOINT"),
+        files_access_key: text("APP_AWS_ACCESS_KEY"),
+        files_secret_key: text("REJOINDER_FILES_SECRET_KEY").or_else(|| text("APP_AWS_SECRET_KEY")).map(Secret::from),
         app_dir: text("CHAINLIT_APP_ROOT").map(PathBuf::from),
         // Whatever it says, it is set.
         require_login: text("CHAINLIT_CUSTOM_AUTH").map(|_| true),
@@ -78,6 +87,24 @@ mod tests {
         assert_eq!(flags.auth_secret.unwrap().expose(), "s");
         assert_eq!(flags.cookie_same_site, Some(SameSite::None));
         assert_eq!(flags.cookie_name.as_deref(), Some("token"));
+    }
+
+    #[test]
+    fn the_bucket_of_a_deployment_is_read() {
+        let flags = with(&[
+            ("BUCKET_NAME", "chat"),
+            ("APP_AWS_REGION", "eu-1"),
+            ("APP_AWS_ACCESS_KEY", "a"),
+            ("APP_AWS_SECRET_KEY", "s"),
+            ("DEV_AWS_ENDPOINT", "http://localhost:4566"),
+        ])
+        .unwrap();
+        assert_eq!(flags.files, Some(FilesAt::Bucket { name: "chat".into(), prefix: String::new() }));
+        assert_eq!(flags.files_region.as_deref(), Some("eu-1"));
+        assert_eq!(flags.files_endpoint.as_deref(), Some("http://localhost:4566"));
+        assert_eq!(flags.files_access_key.as_deref(), Some("a"));
+        assert_eq!(flags.files_secret_key.unwrap().expose(), "s");
+        assert_eq!(with(&[("BUCKET_NAME", "chat"), ("APP_GCS_PROJECT_ID", "p")]).unwrap().files, None);
     }
 
     #[test]

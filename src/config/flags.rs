@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Parser;
 use serde::Deserialize;
 
-use super::{Config, ConfigError, RootPath, SameSite, Secret, Show, ShowErrors};
+use super::{Config, ConfigError, FilesAt, RootPath, SameSite, Secret, Show, ShowErrors};
 
 /// What was said; `None` is silence.
 #[derive(Clone, Debug, Default, clap::Args, Deserialize)]
@@ -32,6 +32,32 @@ pub struct Flags {
     /// Database [default: a SQLite file in the data folder]; postgres://user:password@host/name is the other kind
     #[arg(long, value_name = "URL", env = "REJOINDER_DATABASE_URL", hide_env_values = true, help_heading = "Files")]
     pub database_url: Option<String>,
+
+    /// Where uploads and elements are kept [default: a folder in the data folder]; s3://bucket/prefix is the other kind
+    #[arg(long, value_name = "URL", env = "REJOINDER_FILES", hide_env_values = true, help_heading = "Files")]
+    pub files: Option<FilesAt>,
+
+    /// Region of the bucket of --files
+    #[arg(long, value_name = "NAME", env = "REJOINDER_FILES_REGION", hide_env_values = true, help_heading = "Files")]
+    pub files_region: Option<String>,
+
+    /// Server of the bucket, when it is not AWS: https://minio.example.com
+    #[arg(long, value_name = "URL", env = "REJOINDER_FILES_ENDPOINT", hide_env_values = true, help_heading = "Files")]
+    pub files_endpoint: Option<String>,
+
+    /// Key of the bucket; its secret half is read from REJOINDER_FILES_SECRET_KEY
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "REJOINDER_FILES_ACCESS_KEY",
+        hide_env_values = true,
+        help_heading = "Files"
+    )]
+    pub files_access_key: Option<String>,
+
+    /// The secret half. Not a flag: other processes can read a command line.
+    #[arg(skip)]
+    pub files_secret_key: Option<Secret>,
 
     /// Folder of the app, where .chainlit/, public/ and chainlit.md are looked for [default: .]
     #[arg(long, value_name = "DIR", env = "REJOINDER_APP_DIR", hide_env_values = true, help_heading = "Files")]
@@ -173,6 +199,11 @@ impl Flags {
             root_path: self.root_path.or(other.root_path),
             data_dir: self.data_dir.or(other.data_dir),
             database_url: self.database_url.or(other.database_url),
+            files: self.files.or(other.files),
+            files_region: self.files_region.or(other.files_region),
+            files_endpoint: self.files_endpoint.or(other.files_endpoint),
+            files_access_key: self.files_access_key.or(other.files_access_key),
+            files_secret_key: self.files_secret_key.or(other.files_secret_key),
             app_dir: self.app_dir.or(other.app_dir),
             frontend: self.frontend.or(other.frontend),
             config: self.config.or(other.config),
@@ -205,6 +236,11 @@ impl Flags {
         put(self.data_dir, &mut config.data_dir);
         put(self.database_url.map(Some), &mut config.database_url);
         put(self.app_dir, &mut config.app_dir);
+        put(self.files.map(Some), &mut config.files.at);
+        put(self.files_region.map(Some), &mut config.files.region);
+        put(self.files_endpoint.map(Some), &mut config.files.endpoint);
+        put(self.files_access_key.map(Some), &mut config.files.access_key);
+        put(self.files_secret_key.map(Some), &mut config.files.secret_key);
         put(self.frontend.map(Some), &mut config.frontend);
         put(self.require_login, &mut config.require_login);
         put(self.auth_secret.map(Some), &mut config.auth_secret);

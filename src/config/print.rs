@@ -13,6 +13,15 @@ struct Printed<'a> {
     root_path: &'a str,
     data_dir: String,
     database_url: String,
+    files: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files_region: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files_endpoint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files_access_key: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files_secret_key: Option<&'static str>,
     app_dir: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     frontend: Option<String>,
@@ -58,6 +67,8 @@ struct Project<'a> {
     mask_user_env: bool,
 }
 
+const HIDDEN: &str = "(set, not shown)";
+
 /// The settings, ours first; what an app's `.chainlit/config.toml` says stands in the tables `chainlit.…`.
 pub(super) fn print(config: &Config) -> String {
     let seconds = |time: Duration| time.as_secs_f64();
@@ -67,10 +78,15 @@ pub(super) fn print(config: &Config) -> String {
         root_path: config.root_path.as_str(),
         data_dir: config.data_dir.display().to_string(),
         database_url: hide_password(&config.database_url()),
+        files: config.files_at().to_string(),
+        files_region: config.files.region.as_deref(),
+        files_endpoint: config.files.endpoint.as_deref(),
+        files_access_key: config.files.access_key.as_ref().map(|_| HIDDEN),
+        files_secret_key: config.files.secret_key.as_ref().map(|_| HIDDEN),
         app_dir: config.app_dir.display().to_string(),
         frontend: config.frontend.as_ref().map(|dir| dir.display().to_string()),
         require_login: config.require_login,
-        auth_secret: if config.auth_secret.is_some() { "(set, not shown)" } else { "(not set)" },
+        auth_secret: if config.auth_secret.is_some() { HIDDEN } else { "(not set)" },
         cookie_name: &config.cookie.name,
         cookie_path: &config.cookie.path,
         cookie_same_site: config.cookie.same_site,
@@ -117,17 +133,24 @@ fn hide_password(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Secret;
+    use crate::config::{Files, FilesAt, Secret};
 
     #[test]
     fn secrets_are_hidden() {
         let config = Config {
             auth_secret: Some(Secret::from("hush")),
+            files: Files {
+                at: Some(FilesAt::Bucket { name: "chat".into(), prefix: "a".into() }),
+                access_key: Some("hush".into()),
+                secret_key: Some("hush".into()),
+                ..Files::default()
+            },
             database_url: Some("postgres://me:hush:hush@hush@db:5432/chat?password=hush".to_owned()),
             ..Config::default()
         };
         let printed = config.print();
         assert!(!printed.contains("hush"), "{printed}");
+        assert!(printed.contains("files = \"s3://chat/a\""), "{printed}");
         assert!(printed.contains("postgres://me:…@db:5432/chat?…"), "{printed}");
     }
 

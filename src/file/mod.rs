@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
+use tokio::sync::Notify;
 use tokio_util::io::{ReaderStream, StreamReader};
 use tokio_util::task::TaskTracker;
 
@@ -39,6 +40,8 @@ pub struct Files {
     clock: Clock,
     /// A file whose last byte has come is kept to the end, also when nobody waits for it any more.
     tracker: TaskTracker,
+    /// Something was deleted that files may have hung on.
+    nudge: Arc<Notify>,
 }
 
 impl fmt::Debug for Files {
@@ -51,7 +54,7 @@ impl Files {
     /// Files whose bytes are in `storage`. The tracker must be waited for before the store is closed.
     #[must_use]
     pub fn new(storage: Arc<dyn Storage>, store: Arc<dyn Store>, clock: Clock, tracker: TaskTracker) -> Self {
-        Self { storage, store, clock, tracker }
+        Self { storage, store, clock, tracker, nudge: Arc::default() }
     }
 
     /// What is known of a file; `None` when it is not kept.
@@ -75,7 +78,9 @@ impl Files {
 #[async_trait]
 impl FileKeeper for Files {
     async fn keep(&self, place: &FilePlace, file: NewFile) -> Result<StoredFile, FileError> {
-        let upload = Upload { place: place.clone(), name: file.name, mime: file.mime, most: None };
+        // What a hook calls it is bounded as what a page does, and never refused.
+        let name = file.name.chars().filter(|c| !c.is_control()).take(LONGEST_NAME).collect();
+        let upload = Upload { place: place.clone(), name, mime: mime_type(Some(&file.mime)), most: None };
         let content: ByteStream = match file.content {
             Content::Bytes(bytes) => futures_util::stream::once(async move { Ok(bytes) }).boxed(),
             Content::Path(path) => ReaderStream::with_capacity(tokio::fs::File::open(path).await?, BUFFER).boxed(),
@@ -93,6 +98,9 @@ impl FileKeeper for Files {
         Ok(Box::pin(StreamReader::new(opened.read(None).await?)))
     }
 }
+
+/// The longest name that a hook gives, in characters.
+const LONGEST_NAME: usize = 255;
 
 /// How much of a file is in memory at a time.
 const BUFFER: usize = 64 * 1024;

@@ -15,6 +15,9 @@ use crate::store::StoreError;
 /// into the store, and the row of its session as well: both are written behind.
 pub const GRACE: Duration = Duration::from_secs(10 * 60);
 
+/// Time between two sweeps.
+const EVERY: Duration = Duration::from_secs(5 * 60);
+
 /// Files that go at a time.
 const BATCH: usize = 500;
 
@@ -55,6 +58,16 @@ impl Files {
         if let Err(why) = self.sweep(live, GRACE).await {
             warn!(%why, "files could not be swept, trying again later");
         }
+    }
+
+    /// Asks for a sweep soon: a thread was deleted.
+    pub fn look(&self) {
+        self.nudge.notify_one();
+    }
+
+    /// Waits until a sweep is due: some minutes, or until somebody asked for one.
+    pub async fn due(&self) {
+        let _ = tokio::time::timeout(EVERY, self.nudge.notified()).await;
     }
 
     /// Bytes before rows: a row without bytes is found again, bytes without a row are not.

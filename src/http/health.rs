@@ -9,8 +9,10 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::Shared;
+use crate::store::Store;
 
 /// How long the store has to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -27,13 +29,38 @@ pub(super) async fn head() -> Response {
 
 /// The server takes requests: it is not stopping and its store answers. Else 503, with the reason.
 pub(super) async fn ready(State(http): State<Shared>) -> Response {
-    let status = if http.stopping.is_cancelled() {
-        "stopping"
-    } else {
-        match timeout(PATIENCE, http.store.ping()).await {
-            Ok(Ok(())) => return Json(json!({"status": "ready"})).into_response(),
-            Ok(Err(_)) | Err(_) => "store not available",
-        }
-    };
-    (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": status}))).into_response()
+    match obstacle(&*http.store, &http.stopping).await {
+        None => Json(json!({"status": "ready"})).into_response(),
+        Some(status) => (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": status}))).into_response(),
+    }
+}
+
+/// Why requests had better go elsewhere.
+async fn obstacle(store: &dyn Store, stopping: &CancellationToken) -> Option<&'static str> {
+    if stopping.is_cancelled() {
+        return Some("stopping");
+    }
+    match timeout(PATIENCE, store.ping()).await {
+        Ok(Ok(())) => None,
+        Ok(Err(_)) | Err(_) => Some("store not available"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{OpenOptions, open};
+
+    #[tokio::test]
+    async fn a_server_is_not_ready_without_its_store_nor_while_it_stops() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("chat.db").display());
+        let store = open(&url, OpenOptions::default()).await.unwrap();
+        let stopping = CancellationToken::new();
+        assert_eq!(obstacle(&*store, &stopping).await, None);
+        store.close().await;
+        assert_eq!(obstacle(&*store, &stopping).await, Some("store not available"));
+        stopping.cancel();
+        assert_eq!(obstacle(&*store, &stopping).await, Some("stopping"));
+    }
 }

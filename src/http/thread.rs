@@ -132,6 +132,7 @@ pub(super) async fn delete(
     if !http.store.delete_thread(&thread.id).await? {
         return Err(unknown());
     }
+    http.files.look();
     http.live.thread_deleted(&thread.id).await;
     Ok(Json(json!({"success": true})))
 }

@@ -12,9 +12,9 @@ use tracing::{info, warn};
 use super::{ServerError, stop};
 use crate::app::{Answers, App};
 use crate::clock::Clock;
-use crate::config::{Config, Show, ShowErrors};
+use crate::config::{self, Config, FilesAt, Show, ShowErrors};
 use crate::conversation::{self, Conversations};
-use crate::file::{Files, LocalFolder};
+use crate::file::{Bucket, BucketSettings, Files, LocalFolder, Storage};
 use crate::hook::HookRuntime;
 use crate::http::Live;
 use crate::id::ThreadId;
@@ -62,8 +62,8 @@ impl Engine {
         let (talking, stop_talking) = (TaskTracker::new(), CancellationToken::new());
         let (writing, stop_writing) = (TaskTracker::new(), CancellationToken::new());
         let journal = Journal::start(store.clone(), &writing, stop_writing.clone());
-        let folder = LocalFolder::open(config.data_dir.join("files")).map_err(ServerError::Files)?;
-        let files = Arc::new(Files::new(Arc::new(folder), store.clone(), clock.clone(), writing.clone()));
+        let storage = storage(config, &writing)?;
+        let files = Arc::new(Files::new(storage, store.clone(), clock.clone(), writing.clone()));
         let hooks = HookRuntime::start().map_err(ServerError::Hooks)?;
         let answers = Answers::new(app.clone(), hooks.clone(), config.clone());
         let conversations = Conversations::new(conversation::Shared {
@@ -87,6 +87,7 @@ impl Engine {
             clock,
         });
         sweep(sessions.clone(), &talking, stop_talking.clone());
+        sweep_files(files.clone(), sessions.clone(), &talking, stop_talking.clone());
         let grace = config.shutdown_grace;
         Ok(Self {
             store,
@@ -123,6 +124,36 @@ impl Engine {
         }
         stop::within("database", stop::CLOSING, self.store.close()).await;
     }
+}
+
+/// Where the bytes of files are.
+fn storage(config: &Config, tracker: &TaskTracker) -> Result<Arc<dyn Storage>, ServerError> {
+    let failed = |why| ServerError::Files { at: config.files_at().to_string(), why };
+    Ok(match config.files_at() {
+        FilesAt::Folder(path) => Arc::new(LocalFolder::open(path).map_err(|error| failed(error.to_string()))?),
+        FilesAt::Bucket { name, prefix } => {
+            let config::Files { region, endpoint, access_key, secret_key, .. } = config.files.clone();
+            let secret_key = secret_key.map(|secret| secret.expose().to_owned());
+            let settings = BucketSettings { name, prefix, region, endpoint, access_key, secret_key };
+            Arc::new(Bucket::open(settings, tracker.clone()).map_err(failed)?)
+        }
+    })
+}
+
+/// Removes files that nobody refers to any more: at the start, and from time to time.
+fn sweep_files(files: Arc<Files>, sessions: Arc<Sessions>, tracker: &TaskTracker, stop: CancellationToken) {
+    tracker.spawn(async move {
+        loop {
+            let sweep = async {
+                files.sweep_and_log(&sessions.keys()).await;
+                files.due().await;
+            };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = sweep => {}
+            }
+        }
+    });
 }
 
 /// Ends sessions whose page did not come back.

@@ -1,12 +1,9 @@
 //! Whether the server lives, starts and stops as it should.
 
-use std::sync::Arc;
-
 use rejoinder::config::Secret;
 use rejoinder::{Config, Server};
 use reqwest::StatusCode;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 use crate::support::server::{House, Running, open_app, password_app};
 
@@ -16,54 +13,6 @@ async fn a_server_that_runs_is_alive_and_ready() {
     for (path, status) in [("/health", "ok"), ("/livez", "ok"), ("/readyz", "ready")] {
         assert_eq!(server.visitor().get(path).await.json(), json!({"status": status}));
     }
-}
-
-/// Routes alone, so that a request can still come in when the server would take none any more.
-#[tokio::test]
-async fn a_server_is_not_ready_without_its_store_nor_while_it_stops() {
-    use rejoinder::http::{Http, Live, routes};
-    use tower::ServiceExt;
-
-    struct Nobody;
-    #[async_trait::async_trait]
-    impl Live for Nobody {
-        async fn thread_deleted(&self, _: &rejoinder::id::ThreadId) {}
-        async fn thread_renamed(&self, _: &rejoinder::id::ThreadId, _: &str) {}
-    }
-
-    let house = House::new().file("data/.keep", "");
-    let config = Arc::new(house.config());
-    let store = rejoinder::store::open(&config.database_url(), rejoinder::store::OpenOptions::default()).await.unwrap();
-    let clock = rejoinder::clock::Clock::system();
-    let stopping = CancellationToken::new();
-    let tracker = tokio_util::task::TaskTracker::new();
-    let app = open_app();
-    let hooks = rejoinder::hook::HookRuntime::current();
-    let routes = routes(Arc::new(Http {
-        answers: rejoinder::app::Answers::new(app.clone(), hooks, config.clone()),
-        auth: rejoinder::auth::Auth::new(&config, &app, Arc::clone(&store), clock.clone()).unwrap(),
-        frontend: rejoinder::frontend::Frontend::new(&config).unwrap(),
-        journal: rejoinder::journal::Journal::start(Arc::clone(&store), &tracker, stopping.clone()),
-        live: Arc::new(Nobody),
-        listen: "127.0.0.1:1".parse().unwrap(),
-        store: Arc::clone(&store),
-        stopping: stopping.clone(),
-        config,
-        app,
-        clock,
-    }));
-    let ready = async || {
-        let request = axum::extract::Request::get("/readyz").body(axum::body::Body::empty()).unwrap();
-        let response = routes.clone().oneshot(request).await.unwrap();
-        let status = response.status().as_u16();
-        let body = axum::body::to_bytes(response.into_body(), 1000).await.unwrap();
-        (status, serde_json::from_slice::<serde_json::Value>(&body).unwrap())
-    };
-    assert_eq!(ready().await, (200, json!({"status": "ready"})));
-    store.close().await;
-    assert_eq!(ready().await, (503, json!({"status": "store not available"})));
-    stopping.cancel();
-    assert_eq!(ready().await, (503, json!({"status": "stopping"})));
 }
 
 #[tokio::test]

@@ -10,3 +10,4 @@ mod settings;
 mod thread;
 mod token;
 mod translation;
+mod upload;

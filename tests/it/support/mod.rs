@@ -1,5 +1,6 @@
 //! What several tests use.
 
+pub mod bucket;
 pub mod counted;
 pub mod database;
 pub mod fake_store;
@@ -16,3 +17,4 @@ pub mod raw;
 pub mod records;
 pub mod server;
 pub mod tool;
+pub mod upload;

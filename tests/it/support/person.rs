@@ -1,8 +1,10 @@
 //! A person at a page, on rejoinder or on Chainlit alike: signs in, lists threads, opens them, talks.
 
-use reqwest::Client;
+use reqwest::multipart::Form;
+use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 
+use super::http::Answer;
 use super::raw::Raw;
 
 /// Somebody who signed in.
@@ -47,6 +49,19 @@ impl Person {
     pub async fn thread(&self, id: &str) -> Value {
         let url = format!("{}/project/thread/{id}", self.base);
         self.client.get(url).header("cookie", &self.cookie).send().await.unwrap().json().await.unwrap()
+    }
+
+    /// Asks something over HTTP.
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.base)).header("cookie", &self.cookie)
+    }
+
+    /// Uploads a file for a session; gives its id.
+    pub async fn keeps(&self, session: &str, form: Form) -> String {
+        let request = self.request(Method::POST, &format!("/project/file?session_id={session}")).multipart(form);
+        let answer = Answer::of(request).await;
+        assert!(answer.status.is_success(), "{}", answer.text);
+        answer.json()["id"].as_str().unwrap().to_owned()
     }
 
     /// Opens a page on that thread; an empty id is a new conversation.
@@ -94,12 +109,18 @@ impl Visit {
 
     /// Sends a message; gives its id.
     pub async fn say(&mut self, text: &str) -> String {
+        self.say_with(text, &[]).await
+    }
+
+    /// Sends a message with files; gives its id.
+    pub async fn say_with(&mut self, text: &str, files: &[&str]) -> String {
         let id = uuid::Uuid::new_v4().to_string();
         let message = json!({
             "threadId": "", "id": id, "name": self.name, "type": "user_message", "output": text,
             "createdAt": "2026-01-01T10:00:00.000Z", "metadata": {},
         });
-        self.raw.emit("client_message", &[json!({"message": message, "fileReferences": []})]).await;
+        let files: Vec<Value> = files.iter().map(|id| json!({"id": id})).collect();
+        self.raw.emit("client_message", &[json!({"message": message, "fileReferences": files})]).await;
         id
     }
 

@@ -122,6 +122,11 @@ impl Program {
         program
     }
 
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// `http://127.0.0.1:PORT`.
     pub fn base(&self) -> &str {
         &self.base

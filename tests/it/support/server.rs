@@ -100,6 +100,11 @@ impl Running {
         self.folder.path().join("data").join("rejoinder.db")
     }
 
+    /// Where it keeps files.
+    pub fn files(&self) -> std::path::PathBuf {
+        self.folder.path().join("data").join("files")
+    }
+
     /// Stops it; its folders stay.
     pub async fn stop(self) -> House {
         self.stop.cancel();
