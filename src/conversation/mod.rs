@@ -102,6 +102,8 @@ pub struct Shared {
     pub journal: Journal,
     /// Where hooks run.
     pub hooks: HookRuntime,
+    /// Where their files are kept.
+    pub files: Arc<dyn FileKeeper>,
     /// The time of day.
     pub clock: Clock,
     /// How things are done.
