@@ -69,9 +69,9 @@ impl Answers {
     }
 
     /// Whether the application lets somebody see a thread that its owner did not share.
-    pub async fn may_view(&self, thread: &Thread, user: Option<User>) -> bool {
+    pub async fn may_view(&self, thread: Thread, user: Option<User>) -> bool {
         let Some(hook) = &self.app.hooks().shared_view else { return false };
-        let event = SharedViewEvent { thread: SharedThread(Arc::new(thread.clone())), user };
+        let event = SharedViewEvent { thread: SharedThread(Arc::new(thread)), user };
         self.ask("on_shared_thread_view", Some(hook), event, PATIENCE).await.unwrap_or(false)
     }
 

@@ -19,6 +19,7 @@ mod root;
 mod session;
 mod session_cookie;
 mod settings;
+mod share;
 mod thread;
 mod trace;
 mod translation;
@@ -128,7 +129,7 @@ pub fn routes(http: Arc<Http>) -> Router {
         .route("/project/settings", get(settings::get))
         .route("/project/threads", post(thread::list))
         .route("/project/thread", put(thread::rename).delete(thread::delete))
-        .route("/project/thread/share", put(thread::share))
+        .route("/project/thread/share", put(share::set))
         .route("/project/thread/{thread}", get(thread::get))
         .route("/project/thread/{thread}/element/{element}", get(thread::element))
         .route("/project/element", put(element::change).delete(element::remove))
@@ -137,8 +138,8 @@ pub fn routes(http: Arc<Http>) -> Router {
         // Bodies of any size: what is taken of them is bounded where they are read.
         .route("/project/file", post(upload::upload).layer(DefaultBodyLimit::disable()))
         .route("/project/file/{file}", get(kept::of_session))
-        .route("/project/share/{thread}", get(thread::shared))
-        .route("/feedback", put(feedback::unavailable).delete(feedback::unavailable))
+        .route("/project/share/{thread}", get(share::get))
+        .route("/feedback", put(feedback::set).delete(feedback::remove))
         .route("/mcp", post(settings::no_mcp).delete(settings::no_mcp))
         .route("/public/{*path}", get(file::public))
         .route("/assets/{*path}", get(file::assets))

@@ -4,13 +4,15 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
-use serde_json::Value;
+use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
 
 use super::extract::{Query, Visitor};
 use super::language::{InLanguage, Language};
 use super::{ApiError, Http, Shared};
 use crate::config::{Features, Ui};
+use crate::hook::{ChoicesEvent, Language as OfPage, ProfileName};
+use crate::protocol::{ChatProfile, Starter, StarterCategory};
 
 /// The settings. A page breaks without `ui`, `features.audio` and the arrays, so all of them are always there.
 #[derive(Serialize)]
@@ -24,42 +26,60 @@ struct Settings<'a> {
     thread_resumable: bool,
     thread_sharing: bool,
     markdown: Option<String>,
-    chat_profiles: &'a [Value],
-    starters: &'a [Value],
-    starter_categories: &'a [Value],
+    chat_profiles: Vec<ChatProfile>,
+    starters: Vec<Starter>,
+    starter_categories: Vec<StarterCategory>,
     debug_url: Option<String>,
 }
 
-/// Settings for whoever asks. Profiles, starters and sharing are not built yet; the page is told that there are none.
+/// The query: the profile that is chosen.
+#[derive(Deserialize)]
+pub(super) struct UnderProfile {
+    chat_profile: Option<String>,
+}
+
+impl UnderProfile {
+    /// The name as it is among these profiles. Pages encode it, and some of them twice.
+    fn name(self, profiles: &[ChatProfile]) -> Option<String> {
+        let name = self.chat_profile.filter(|name| !name.is_empty())?;
+        if profiles.iter().any(|profile| profile.name == name) {
+            return Some(name);
+        }
+        Some(percent_decode_str(&name).decode_utf8().map_or_else(|_| name.clone(), std::borrow::Cow::into_owned))
+    }
+}
+
+/// Settings for whoever asks, as they are under the profile that is chosen.
 pub(super) async fn get(
     State(http): State<Shared>,
-    _: Visitor,
-    Query(query): Query<InLanguage>,
+    Visitor(user): Visitor,
+    Query(language): Query<InLanguage>,
+    Query(chosen): Query<UnderProfile>,
 ) -> Result<Response, ApiError> {
-    let language = query.language()?;
-    let config = &http.config;
-    let features = offered(&config.features);
+    let language = language.language()?;
+    let page = OfPage(language.as_str().to_owned());
+    let named = chosen.chat_profile.clone().filter(|name| !name.is_empty());
+    let mut asks = ChoicesEvent { user, language: page, profile: ProfileName(named) };
+    let chat_profiles = http.answers.profiles(&asks).await;
+    asks.profile = ProfileName(chosen.name(&chat_profiles));
+    let config = http.answers.under(&chat_profiles, asks.profile.0.as_deref());
+    let (starters, starter_categories, markdown) =
+        tokio::join!(http.answers.starters(&asks), http.answers.starter_categories(&asks), markdown(&http, &language),);
     let settings = Settings {
         ui: &config.ui,
-        features: &features,
+        features: &config.features,
         user_env: config.user_env.as_deref(),
         mask_user_env: config.mask_user_env,
         data_persistence: true,
         thread_resumable: http.app.can_resume(),
-        thread_sharing: false,
-        markdown: markdown(&http, &language).await,
-        chat_profiles: &[],
-        starters: &[],
-        starter_categories: &[],
+        thread_sharing: config.features.allow_thread_sharing && http.answers.decides_views(),
+        markdown,
+        chat_profiles,
+        starters,
+        starter_categories,
         debug_url: None,
     };
     Ok(Json(settings).into_response())
-}
-
-/// The features that the page may offer: what is not built is switched off, whatever the file says, so that nobody is
-/// shown a button that does nothing.
-fn offered(features: &Features) -> Features {
-    features.clone()
 }
 
 /// The app's readme in the page's language, or the one without a language.

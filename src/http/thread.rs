@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::extract::{Json as Body, Path, Visitor};
+use super::share::is_shown_to;
 use super::{ApiError, Http, Shared};
 use crate::id::{ElementId, RecordId, ThreadId};
 use crate::protocol::{Element, Thread, ThreadPage, User};
@@ -137,36 +138,21 @@ pub(super) async fn delete(
     Ok(Json(json!({"success": true})))
 }
 
-/// Links for others are not built; settings say so.
-pub(super) async fn share(
-    State(http): State<Shared>,
-    Visitor(user): Visitor,
-    Body(body): Body<Named>,
-) -> Result<Json<Value>, ApiError> {
-    own(&http, user, body.thread_id).await?;
-    Err(ApiError::not_found("Thread sharing is not available"))
-}
-
-/// Nobody shared anything.
-pub(super) async fn shared(_: Visitor, Path(_): Path<ThreadId>) -> ApiError {
-    unknown()
-}
-
 /// A thread that the caller may read and write.
-struct Own {
-    id: ThreadId,
-    owner: String,
+pub(super) struct Own {
+    pub(super) id: ThreadId,
+    pub(super) owner: Option<String>,
 }
 
 /// The caller's own thread. To everybody else it is unknown: a 401 would also send the page to its login.
-async fn own(http: &Http, user: Option<User>, thread: ThreadId) -> Result<Own, ApiError> {
+pub(super) async fn own(http: &Http, user: Option<User>, thread: ThreadId) -> Result<Own, ApiError> {
     let user = user.ok_or_else(unknown)?;
     let id = usable(thread).ok_or_else(unknown)?;
     let head = http.store.thread_head(&id).await?.ok_or_else(unknown)?;
     if head.owner.as_deref() != Some(user.identifier.as_str()) {
         return Err(unknown());
     }
-    Ok(Own { id, owner: user.identifier })
+    Ok(Own { id, owner: Some(user.identifier) })
 }
 
 /// Whether somebody may read a thread and what its elements show.
@@ -174,11 +160,13 @@ async fn own(http: &Http, user: Option<User>, thread: ThreadId) -> Result<Own, A
 /// # Errors
 /// 404 when they may not, or there is none.
 pub(super) async fn may_read(http: &Http, user: Option<&User>, thread: &ThreadId) -> Result<(), ApiError> {
-    own(http, user.cloned(), thread.clone()).await.map(|_| ())
+    let Err(not_theirs) = own(http, user.cloned(), thread.clone()).await else { return Ok(()) };
+    let thread = usable(thread.clone()).ok_or_else(unknown)?;
+    if is_shown_to(http, user, &thread).await? { Ok(()) } else { Err(not_theirs) }
 }
 
 /// A thread as pages read it, its elements addressed.
-async fn whole(http: &Http, id: &ThreadId) -> Result<Thread, ApiError> {
+pub(super) async fn whole(http: &Http, id: &ThreadId) -> Result<Thread, ApiError> {
     let mut thread = http.store.thread(id).await?.ok_or_else(unknown)?.thread;
     for element in &mut thread.elements {
         address(id, element, http.config.root_path.as_str(), None);
@@ -187,11 +175,10 @@ async fn whole(http: &Http, id: &ThreadId) -> Result<Thread, ApiError> {
 }
 
 /// Stores one fact of a thread. Another owner who took its place meanwhile is refused by the statement itself.
-async fn append(http: &Http, thread: &Own, fact: Fact) -> Result<(), ApiError> {
+pub(super) async fn append(http: &Http, thread: &Own, fact: Fact) -> Result<(), ApiError> {
     let record =
         Record { id: RecordId::random(), execution: None, source: Source::User, produced_at: http.clock.now(), fact };
-    let append =
-        Append { thread: thread.id.clone(), owner: Some(thread.owner.clone()), records: vec![record], once: false };
+    let append = Append { thread: thread.id.clone(), owner: thread.owner.clone(), records: vec![record], once: false };
     match http.journal.submit(append).await.await? {
         Ok(stored) => match stored.first() {
             Some(Stored::Appended(_) | Stored::Duplicate(_)) => Ok(()),
@@ -210,6 +197,6 @@ pub(super) fn usable<T: Borrow<str>>(id: T) -> Option<T> {
     (!text.is_empty() && text.len() <= 255 && !text.chars().any(char::is_control)).then_some(id)
 }
 
-fn unknown() -> ApiError {
+pub(super) fn unknown() -> ApiError {
     ApiError::not_found("Thread not found")
 }

@@ -47,7 +47,7 @@ async fn take(http: &Http, user: Option<&User>, query: ForSession, parts: &mut P
     let question = visit.file_question(parent.as_ref()).map_err(|_| ApiError::not_found("Parent message not found"))?;
     let rules = match &question {
         Some(question) => Rules::of_question(question),
-        None => Rules::of_composer(http.config.features.spontaneous_file_upload.as_ref()),
+        None => Rules::of_composer(visit.config().features.spontaneous_file_upload.as_ref()),
     };
     let rules = rules.ok_or_else(|| ApiError::bad_request("File upload is not enabled"))?;
 
