@@ -119,3 +119,24 @@ async fn an_adopted_element_is_read_by_its_object_key() {
         assert_eq!(Answer::of(outside).await.status, StatusCode::NOT_FOUND);
     }
 }
+
+/// Who was given the link of a thread sees its pictures as well, until that is taken back.
+#[tokio::test]
+async fn what_a_shared_thread_shows_is_shown_to_others() {
+    let server = House::new().serve(app()).await;
+    let anna = Person::sign_in(&server.url(""), ANNA).await;
+    let mut page = anna.visit_as("s", "").await;
+    page.turn("go").await;
+    let id = anna.threads().await[0]["id"].as_str().unwrap().to_owned();
+    let thread = anna.thread(&id).await;
+    let url = thread["elements"][0]["url"].as_str().unwrap();
+    let bert = Person::sign_in(&server.url(""), "bert").await;
+    for (shared, status) in [(false, 404), (true, 200), (false, 404)] {
+        let share =
+            anna.request(Method::PUT, "/project/thread/share").json(&json!({"threadId": id, "isShared": shared}));
+        assert_eq!(Answer::of(share).await.status, StatusCode::OK);
+        assert_eq!(Answer::of(bert.request(Method::GET, url)).await.status.as_u16(), status);
+    }
+    let visitor = server.visitor().get(url).await;
+    assert_eq!(visitor.status, StatusCode::UNAUTHORIZED);
+}
