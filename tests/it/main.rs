@@ -13,6 +13,7 @@ mod journal;
 mod layers;
 mod line;
 mod page;
+mod profile;
 mod resume;
 mod screen;
 mod session;
