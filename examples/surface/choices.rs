@@ -2,6 +2,7 @@
 
 use rejoinder::hook::ProfileName;
 use rejoinder::protocol::{ChatProfile, Command, Mode, ModeOption, Starter, StarterCategory};
+use serde_json::json;
 
 const ROBIN: &str = "/public/avatars/robin.png";
 
@@ -11,6 +12,7 @@ pub async fn profiles() -> Vec<ChatProfile> {
         ChatProfile::new("plain", "nothing **special**").display_name("Plain").by_default(),
         ChatProfile::new("fancy", "has starters of its own").icon(ROBIN).starter(fancy),
         ChatProfile::new("sorted", "has its starters under headings"),
+        ChatProfile::new("quiet", "shows no steps").config_overrides(json!({"ui": {"cot": "hidden"}})),
     ]
 }
 
@@ -22,11 +24,9 @@ pub async fn starter_categories(ProfileName(profile): ProfileName) -> Vec<Starte
     if profile.as_deref() != Some("sorted") {
         return Vec::new();
     }
-    let plan = Starter::new("Plan", "plan my day");
-    let joke = Starter::new("Joke", "tell me a joke");
     vec![
-        StarterCategory::new("Work").icon("briefcase").starter(plan),
-        StarterCategory::new("Play").starter(joke),
+        StarterCategory::new("Work").icon(ROBIN).starter(Starter::new("Plan", "plan my day")),
+        StarterCategory::new("Play").starter(Starter::new("Joke", "tell me a joke")),
     ]
 }
 
