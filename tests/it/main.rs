@@ -15,6 +15,7 @@ mod line;
 mod page;
 mod profile;
 mod resume;
+mod round_trip;
 mod screen;
 mod session;
 mod socket;
