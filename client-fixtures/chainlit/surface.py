@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 import chainlit as cl
+from chainlit.config import ChainlitConfigOverrides, UISettings
 from chainlit.data.sql_alchemy import SQLAlchemyDataLayer
 from chainlit.input_widget import (
     Checkbox, DatePicker, MultiSelect, NumberInput, RadioGroup, Select, Slider, Switch, Tab, Tags, TextInput,
@@ -80,6 +81,11 @@ async def chat_profiles(user):
             starters=[Starter(label="Be fancy", message="fancy that", icon="/public/avatars/robin.png")],
         ),
         cl.ChatProfile(name="sorted", markdown_description="has its starters under headings"),
+        cl.ChatProfile(
+            name="quiet",
+            markdown_description="shows no steps",
+            config_overrides=ChainlitConfigOverrides(ui=UISettings(name="Surface", cot="hidden")),
+        ),
     ]
 
 
@@ -96,7 +102,7 @@ async def starter_categories(user, language, profile):
     if profile != "sorted":
         return []
     return [
-        StarterCategory(label="Work", icon="briefcase", starters=[Starter(label="Plan", message="plan my day")]),
+        StarterCategory(label="Work", icon="/public/avatars/robin.png", starters=[Starter(label="Plan", message="plan my day")]),
         StarterCategory(label="Play", starters=[Starter(label="Joke", message="tell me a joke")]),
     ]
 

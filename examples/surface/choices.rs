@@ -2,48 +2,31 @@
 
 use rejoinder::hook::ProfileName;
 use rejoinder::protocol::{ChatProfile, Command, Mode, ModeOption, Starter, StarterCategory};
+use serde_json::json;
+
+const ROBIN: &str = "/public/avatars/robin.png";
 
 pub async fn profiles() -> Vec<ChatProfile> {
-    let robin = || Some("/public/avatars/robin.png".to_owned());
-    let profile = |name: &str, description: &str| ChatProfile {
-        name: name.into(),
-        display_name: None,
-        markdown_description: description.into(),
-        icon: None,
-        default: false,
-        starters: None,
-    };
-    let fancy = Starter { icon: robin(), ..starter("Be fancy", "fancy that") };
+    let fancy = Starter::new("Be fancy", "fancy that").icon(ROBIN);
     vec![
-        ChatProfile { display_name: Some("Plain".into()), default: true, ..profile("plain", "nothing **special**") },
-        ChatProfile { icon: robin(), starters: Some(vec![fancy]), ..profile("fancy", "has starters of its own") },
-        profile("sorted", "has its starters under headings"),
+        ChatProfile::new("plain", "nothing **special**").display_name("Plain").by_default(),
+        ChatProfile::new("fancy", "has starters of its own").icon(ROBIN).starter(fancy),
+        ChatProfile::new("sorted", "has its starters under headings"),
+        ChatProfile::new("quiet", "shows no steps").config_overrides(json!({"ui": {"cot": "hidden"}})),
     ]
-}
-
-fn starter(label: &str, message: &str) -> Starter {
-    Starter { label: label.into(), message: message.into(), command: None, icon: None }
 }
 
 pub async fn starters() -> Vec<Starter> {
-    vec![
-        Starter { icon: Some("/public/avatars/robin.png".into()), ..starter("Greet", "good morning") },
-        Starter { command: Some("Search".into()), ..starter("Look up", "what is new") },
-    ]
+    vec![Starter::new("Greet", "good morning").icon(ROBIN), Starter::new("Look up", "what is new").command("Search")]
 }
 
 pub async fn starter_categories(ProfileName(profile): ProfileName) -> Vec<StarterCategory> {
     if profile.as_deref() != Some("sorted") {
         return Vec::new();
     }
-    let category = |label: &str, icon: Option<&str>, starter| StarterCategory {
-        label: label.into(),
-        icon: icon.map(Into::into),
-        starters: vec![starter],
-    };
     vec![
-        category("Work", Some("briefcase"), starter("Plan", "plan my day")),
-        category("Play", None, starter("Joke", "tell me a joke")),
+        StarterCategory::new("Work").icon(ROBIN).starter(Starter::new("Plan", "plan my day")),
+        StarterCategory::new("Play").starter(Starter::new("Joke", "tell me a joke")),
     ]
 }
 

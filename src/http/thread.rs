@@ -8,7 +8,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::extract::{Json as Body, Path, Visitor};
-use super::share::is_shown_to;
 use super::{ApiError, Http, Shared};
 use crate::id::{ElementId, RecordId, ThreadId};
 use crate::protocol::{Element, Thread, ThreadPage, User};
@@ -32,7 +31,7 @@ pub(super) struct ListRequest {
 struct Pagination {
     first: u32,
     #[serde(default)]
-    cursor: Option<ThreadId>,
+    cursor: Option<String>,
 }
 
 /// Whose threads is the caller's identity and nothing that they may say.
@@ -58,7 +57,7 @@ pub(super) async fn list(
     let query = ThreadQuery {
         owner: user.identifier,
         first: request.pagination.first.clamp(1, LARGEST_PAGE),
-        cursor: request.pagination.cursor.and_then(usable),
+        cursor: request.pagination.cursor.filter(|cursor| !cursor.chars().any(char::is_control)),
         search: filter.search.filter(|text| !text.is_empty()),
         feedback: filter.feedback,
     };

@@ -41,16 +41,16 @@ pub struct ThreadPage {
     pub data: Vec<Thread>,
 }
 
-/// The bounds of a page; cursors are thread ids and exclusive.
+/// The bounds of a page. A cursor is exclusive; a thread's id is one, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PageInfo {
     /// Whether a further page exists.
     pub has_next_page: bool,
     /// The first thread of the page.
-    pub start_cursor: Option<ThreadId>,
-    /// The last thread of the page; the next request gives it back.
-    pub end_cursor: Option<ThreadId>,
+    pub start_cursor: Option<String>,
+    /// Where the page ends; the next request gives it back.
+    pub end_cursor: Option<String>,
 }
 
 #[cfg(test)]

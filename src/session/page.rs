@@ -53,11 +53,13 @@ impl Tab for Page {
 /// same stub again, which keeps the tree together and says nothing; a token, which would be that too, is left out.
 fn stubbed(event: ServerEvent, hidden: &mut HashSet<StepId>) -> Option<ServerEvent> {
     Some(match event {
-        ServerEvent::NewMessage(step) | ServerEvent::UpdateMessage(step) | ServerEvent::StreamStart(step)
-            if step.is_hidden_thought() =>
-        {
+        ServerEvent::NewMessage(step) | ServerEvent::StreamStart(step) if step.is_hidden_thought() => {
             hidden.insert(step.id.clone());
             ServerEvent::NewMessage(Arc::new(step.stub()))
+        }
+        ServerEvent::UpdateMessage(step) if step.is_hidden_thought() => {
+            hidden.insert(step.id.clone());
+            ServerEvent::UpdateMessage(Arc::new(step.stub()))
         }
         ServerEvent::DeleteMessage(step) if step.is_hidden_thought() => {
             hidden.remove(&step.id);
@@ -72,4 +74,56 @@ fn stubbed(event: ServerEvent, hidden: &mut HashSet<StepId>) -> Option<ServerEve
         }
         other => other,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Step, StepKind, Token};
+
+    fn step(id: &str, kind: StepKind) -> Arc<Step> {
+        let mut step = Step::new(id.into(), "T".into(), kind, "think");
+        step.output = "secret".into();
+        Arc::new(step)
+    }
+
+    fn token(id: &str) -> ServerEvent {
+        ServerEvent::StreamToken(Token { id: id.into(), token: "secret".into(), is_sequence: false, is_input: false })
+    }
+
+    #[test]
+    fn a_hidden_step_says_where_it_is_and_nothing_else() {
+        let mut hidden = HashSet::new();
+        let mut see = |event| stubbed(event, &mut hidden).map(|event| serde_json::to_string(&event).unwrap());
+        for event in [
+            ServerEvent::NewMessage(step("S", StepKind::Tool)),
+            ServerEvent::StreamStart(step("S", StepKind::Tool)),
+            ServerEvent::UpdateMessage(step("S", StepKind::Tool)),
+            ServerEvent::DeleteMessage(step("S", StepKind::Tool)),
+        ] {
+            let seen = see(event).unwrap();
+            assert_eq!(
+                seen,
+                r#"{"id":"S","threadId":"T","parentId":null,"name":"think","type":"tool","input":"","output":""}"#
+            );
+        }
+        see(ServerEvent::StreamStart(step("S", StepKind::Llm)));
+        see(ServerEvent::StreamStart(step("M", StepKind::AssistantMessage)));
+        assert_eq!(see(token("S")), None);
+        assert!(see(token("M")).unwrap().contains("secret"));
+    }
+
+    #[test]
+    fn a_step_that_grows_in_the_thread_that_is_sent_goes_on_unseen() {
+        let mut hidden = HashSet::new();
+        let mut ended = Step::clone(&step("E", StepKind::Tool));
+        ended.end = Some(crate::protocol::Timestamp::from_micros(1));
+        let steps =
+            vec![ended, Step::clone(&step("S", StepKind::Tool)), Step::clone(&step("M", StepKind::UserMessage))];
+        let thread = serde_json::json!({"id": "T", "steps": [], "elements": []});
+        let mut thread: crate::protocol::Thread = serde_json::from_value(thread).unwrap();
+        thread.steps = steps;
+        stubbed(ServerEvent::ResumeThread(Arc::new(thread)), &mut hidden);
+        assert_eq!(hidden, HashSet::from(["S".into()]));
+    }
 }

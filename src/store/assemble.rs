@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::incomplete::{FOREIGN_ROWS, LEGACY_ROWS};
 use super::mark::Mark;
+use super::place::Place;
 use super::row::{ElementRow, FeedbackRow, StoredStep, StoredThreadRow, object};
 use super::{Cursor, LiveSession, StoreError, StoredRecord, StoredThread, incomplete};
 use crate::id::{ExecutionId, RecordId, ThreadId, UserId};
@@ -98,18 +99,20 @@ pub(super) fn cursor(row: &str) -> Result<Option<Cursor>, StoreError> {
 }
 
 /// A page of the list from rows in order, of which there is one more than asked for when a further page exists.
-pub(super) fn page(rows: &[String], first: u32) -> Result<ThreadPage, StoreError> {
+/// Each comes with its newest activity.
+pub(super) fn page(rows: &[(String, String)], first: u32, place: &Place) -> Result<ThreadPage, StoreError> {
     let wanted = usize::try_from(first).unwrap_or(usize::MAX);
     let data: Vec<Thread> = rows
         .iter()
         .take(wanted)
-        .map(|row| Ok(one::<StoredThreadRow>(row)?.into_thread()))
+        .map(|(row, _)| Ok(one::<StoredThreadRow>(row)?.into_thread()))
         .collect::<Result<_, StoreError>>()?;
-    let cursor = |thread: Option<&Thread>| -> Option<ThreadId> { thread.map(|thread| thread.id.clone()) };
+    let since = place.since.as_deref().or(rows.first().map(|(_, active)| active.as_str())).unwrap_or_default();
+    let end = data.last().zip(data.len().checked_sub(1).and_then(|last| rows.get(last)));
     let page_info = PageInfo {
         has_next_page: rows.len() > wanted,
-        start_cursor: cursor(data.first()),
-        end_cursor: cursor(data.last()),
+        start_cursor: data.first().map(|thread| thread.id.to_string()),
+        end_cursor: end.map(|(thread, (_, active))| Place::write(thread.id.as_str(), active, since)),
     };
     Ok(ThreadPage { page_info, data })
 }

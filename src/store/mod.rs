@@ -14,6 +14,7 @@ mod mark;
 mod migrations;
 mod options;
 mod partial;
+mod place;
 mod plan;
 mod postgres;
 mod prepare;
@@ -142,8 +143,8 @@ pub struct ThreadQuery {
     pub owner: String,
     /// At most so many.
     pub first: u32,
-    /// After this thread, exclusive; an unknown one means the first page.
-    pub cursor: Option<ThreadId>,
+    /// Where the former page ended, or after which thread; an unknown one means the first page.
+    pub cursor: Option<String>,
     /// Only threads with this text in a name or a step's output, whatever its case.
     pub search: Option<String>,
     /// Only threads with such a vote.
@@ -236,7 +237,8 @@ pub trait Store: Send + Sync + 'static {
     /// The owner of a thread and its flags, cheaply.
     async fn thread_head(&self, id: &ThreadId) -> Result<Option<ThreadHead>, StoreError>;
 
-    /// A page of somebody's threads, newest first, each once, without steps and elements.
+    /// A page of somebody's threads, newest activity first, without steps and elements. Over all pages that follow each
+    /// other by their cursors each thread comes once, whatever happens in the threads meanwhile.
     async fn threads(&self, query: &ThreadQuery) -> Result<ThreadPage, StoreError>;
 
     /// The messages that somebody starred, over all of their threads, newest first, at most `limit`.

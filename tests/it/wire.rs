@@ -15,8 +15,11 @@ async fn compare(transport: &str, database: Option<&Database>) {
     };
     let reference = reference.start().await;
     let without_resume = Launch::reference().env("REFERENCE_WITHOUT_RESUME", "1").start().await;
+    let hidden_file = "[UI]\nname = \"Assistant\"\ncot = \"hidden\"\n";
+    let hidden = Launch::reference().file(".chainlit/config.toml", hidden_file).start().await;
     compare.arg(reference.base()).args(["--transport", transport]);
     compare.arg("--app").arg(format!("no-resume={}", without_resume.base()));
+    compare.arg("--app").arg(format!("hidden-cot={}", hidden.base()));
     tool::succeeds(compare).await;
 }
 

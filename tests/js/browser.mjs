@@ -39,6 +39,7 @@ function reloadsItsThread(page) {
   const see = (frame) => {
     if (typeof frame !== "string" || !frame.startsWith("40{")) return;
     wanted.push(JSON.parse(frame.slice(2)).threadId ?? "");
+    page.connectedAt = Date.now();
   };
   page.on("request", (request) => request.url().includes("/ws/socket.io/") && see(request.postData()));
   page.on("websocket", (socket) => socket.on("framesent", ({ payload }) => see(payload)));
@@ -144,6 +145,18 @@ class Person {
     await this.page.locator("#email").fill(name);
     await this.page.locator("#password").fill(password);
     await this.page.locator("button[type=submit]").click();
+  }
+
+  /**
+   * Waits until the page has connected and stays so, where no greeting tells it: with profiles it connects, chooses one
+   * and connects again, and what was entered before is lost.
+   */
+  async connected() {
+    const deadline = Date.now() + PATIENCE;
+    while (!(Date.now() - this.page.connectedAt > 1000)) {
+      if (Date.now() > deadline) throw new Error("the page did not connect");
+      await this.page.waitForTimeout(100);
+    }
   }
 
   /** Sends a message when nothing runs any more. Only after the greeting: text entered earlier is lost. */

@@ -10,6 +10,7 @@ use super::find;
 use crate::id::ThreadId;
 use crate::protocol::{ThreadPage, User};
 use crate::store::assemble::{self, RecordRow, ThreadRows, cursor, page};
+use crate::store::place::Place;
 use crate::store::row::object;
 use crate::store::search::regex;
 use crate::store::{Cursor, LiveSession, StoreError, StoredRecord, StoredThread, ThreadHead, ThreadQuery, incomplete};
@@ -21,6 +22,7 @@ pub(super) struct Reads {
     thread: Arc<str>,
     head: Arc<str>,
     threads: Arc<str>,
+    later_threads: Arc<str>,
     pub favorites: Arc<str>,
     pub step: Arc<str>,
     pub vote: Arc<str>,
@@ -88,35 +90,61 @@ impl Reads {
                 steps = of("steps"),
             )
             .into(),
-            threads: format!(
-                r#"
-                with mine as materialized (
-                    select t.id, rtrim(coalesce((select max("createdAt"::text collate "C") from steps
-                        where "threadId" = {steps}), t."createdAt"::text, ''), 'Z') collate "C" as active
-                    from threads as t
-                    where t."userIdentifier" = $1
-                        and t.id::text not in (select thread_id from rejoinder_tombstones where project_id = $2)
-                )
-                select {THREAD}
-                from mine join threads as t on t.id = mine.id
-                where ($3::text is null or not exists (select 1 from mine where id::text = $3)
-                        or (mine.active, mine.id) < (select active, id from mine where id::text = $3))
-                    and ($4::text is null or t.name ~ $4
-                        or exists (select 1 from steps where "threadId" = {steps} and output ~ $4))
-                    and ($5::bigint is null or exists (select 1 from feedbacks
-                        where "threadId" = {feedbacks} and value = $5))
-                order by mine.active desc, mine.id desc
-                limit $6
-                "#,
-                steps = of("steps"),
-                feedbacks = of("feedbacks"),
-            )
-            .into(),
+            threads: threads(
+                &format!(
+                    r#"(select max("createdAt"::text collate "C") from steps
+                        where "threadId" = {} and $8::text is null)"#,
+                    of("steps")
+                ),
+                &of("steps"),
+                &of("feedbacks"),
+            ),
+            // The list as it was. Threads that had nothing then are not in it.
+            later_threads: threads(
+                &format!(
+                    r#"(select max("createdAt"::text collate "C") from steps where "threadId" = {}
+                        and rtrim("createdAt"::text, 'Z') collate "C" <= $8::text)"#,
+                    of("steps")
+                ),
+                &of("steps"),
+                &of("feedbacks"),
+            ),
             favorites: find::favorites(&of("steps")).into(),
             step: find::step(&of("steps"), columns.cast("steps", "id")).into(),
             vote: find::vote(&of("feedbacks"), columns.cast("feedbacks", "id")).into(),
         }
     }
+}
+
+/// A page of the list. `steps` and `feedbacks` are the id of a thread as a value of their columns. Ids are compared as
+/// text: the place of a former page has them so.
+fn threads(newest: &str, steps: &str, feedbacks: &str) -> Arc<str> {
+    format!(
+        r#"
+        with mine as materialized (
+            select t.id, t.id::text collate "C" as place, rtrim(coalesce({newest},
+                case when not exists (select 1 from steps where "threadId" = {steps} and "createdAt" is not null)
+                    then coalesce(t."createdAt"::text, '') end), 'Z') collate "C" as active
+            from threads as t
+            where t."userIdentifier" = $1
+                and t.id::text not in (select thread_id from rejoinder_tombstones where project_id = $2)
+        )
+        select {THREAD}, mine.active
+        from mine join threads as t on t.id = mine.id
+        where mine.active is not null
+            and case when $3::text is null then true
+                when $7::text is not null then (mine.active, mine.place) < ($7::text, $3::text)
+                else not exists (select 1 from mine where place = $3)
+                    or (mine.active, mine.place) < (select active, place from mine where place = $3) end
+            and ($4::text is null or t.name ~ $4
+                or exists (select 1 from steps where "threadId" = {steps} and output ~ $4))
+            and ($5::bigint is null or exists (select 1 from feedbacks
+                where "threadId" = {feedbacks} and value = $5))
+        order by mine.active desc, mine.place desc
+        limit $6
+        "#
+    )
+    .into()
 }
 
 impl PostgresStore {
@@ -172,17 +200,22 @@ impl PostgresStore {
     }
 
     pub(super) async fn read_threads(&self, query: &ThreadQuery) -> Result<ThreadPage, StoreError> {
-        let rows: Vec<String> = sqlx::query_scalar(AssertSqlSafe(self.tables.reads.threads.clone()))
+        let place = Place::parse(query.cursor.as_deref());
+        let reads = &self.tables.reads;
+        let sql = if place.since.is_some() { &reads.later_threads } else { &reads.threads };
+        let rows: Vec<(String, String)> = sqlx::query_as(AssertSqlSafe(sql.clone()))
             .bind(&query.owner)
             .bind(&self.project)
-            .bind(query.cursor.as_ref().map(ThreadId::as_str))
+            .bind(&place.thread)
             .bind(query.search.as_deref().filter(|text| !text.is_empty()).map(regex))
             .bind(query.feedback.map(i64::from))
             .bind(i64::from(query.first) + 1)
+            .bind(&place.active)
+            .bind(&place.since)
             .fetch_all(&self.pool)
             .await
             .map_err(StoreError::Unavailable)?;
-        page(&rows, query.first)
+        page(&rows, query.first, &place)
     }
 
     pub(super) async fn read_user(&self, identifier: &str) -> Result<Option<User>, StoreError> {

@@ -6,9 +6,52 @@ use super::SqliteStore;
 use crate::id::ThreadId;
 use crate::protocol::{ThreadPage, User};
 use crate::store::assemble::{self, RecordRow, ThreadRows, cursor, page};
+use crate::store::place::Place;
 use crate::store::row::object;
 use crate::store::search::glob;
 use crate::store::{Cursor, LiveSession, StoreError, StoredRecord, StoredThread, ThreadHead, ThreadQuery, incomplete};
+
+/// A page of the list. A thread's place is its newest step; the zone letter is cut, since "39Z" would come after
+/// "39.5Z".
+macro_rules! threads {
+    ($newest:literal) => {
+        concat!(
+            r#"
+            with mine as (
+                select t.id, rtrim(coalesce("#,
+            $newest,
+            r#",
+                    case when not exists (select 1 from steps where "threadId" = t.id and "createdAt" is not null)
+                        then coalesce(t."createdAt", '') end), 'Z') as active
+                from threads as t
+                where t."userIdentifier" = $1
+                    and t.id not in (select thread_id from rejoinder_tombstones where project_id = $2)
+            )
+            select json_object('id', t.id, 'createdAt', cast(t."createdAt" as text), 'name', cast(t.name as text),
+                'userId', t."userId", 'userIdentifier', t."userIdentifier", 'tags', cast(t.tags as text),
+                'metadata', cast(t.metadata as text)), mine.active
+            from mine join threads as t on t.id = mine.id
+            where mine.active is not null
+                and case when $3 is null then true
+                    when $7 is not null then (mine.active, mine.id) < ($7, $3)
+                    else not exists (select 1 from mine where id = $3)
+                        or (mine.active, mine.id) < (select active, id from mine where id = $3) end
+                and ($4 is null or t.name glob $4
+                    or exists (select 1 from steps where "threadId" = t.id and output glob $4))
+                and ($5 is null or exists (select 1 from feedbacks where "threadId" = t.id and value = $5))
+            order by mine.active desc, mine.id desc
+            limit $6
+            "#
+        )
+    };
+}
+
+/// The first page, or one after a thread.
+const THREADS: &str = threads!(r#"(select max("createdAt") from steps where "threadId" = t.id and $8 is null)"#);
+
+/// A later page: the list as it was. Threads that had nothing then are not in it.
+const LATER_THREADS: &str =
+    threads!(r#"(select max("createdAt") from steps where "threadId" = t.id and rtrim("createdAt", 'Z') <= $8)"#);
 
 impl SqliteStore {
     pub(super) async fn read_thread(&self, id: &ThreadId) -> Result<Option<StoredThread>, StoreError> {
@@ -91,39 +134,21 @@ impl SqliteStore {
     }
 
     pub(super) async fn read_threads(&self, query: &ThreadQuery) -> Result<ThreadPage, StoreError> {
-        // A thread's place is its newest step; the zone letter is cut, since "39Z" would come after "39.5Z".
-        let rows: Vec<String> = sqlx::query_scalar(
-            r#"
-            with mine as (
-                select t.id, rtrim(coalesce((select max("createdAt") from steps where "threadId" = t.id),
-                    t."createdAt", ''), 'Z') as active
-                from threads as t
-                where t."userIdentifier" = $1
-                    and t.id not in (select thread_id from rejoinder_tombstones where project_id = $2)
-            )
-            select json_object('id', t.id, 'createdAt', cast(t."createdAt" as text), 'name', cast(t.name as text),
-                'userId', t."userId", 'userIdentifier', t."userIdentifier", 'tags', cast(t.tags as text),
-                'metadata', cast(t.metadata as text))
-            from mine join threads as t on t.id = mine.id
-            where ($3 is null or not exists (select 1 from mine where id = $3)
-                    or (mine.active, mine.id) < (select active, id from mine where id = $3))
-                and ($4 is null or t.name glob $4
-                    or exists (select 1 from steps where "threadId" = t.id and output glob $4))
-                and ($5 is null or exists (select 1 from feedbacks where "threadId" = t.id and value = $5))
-            order by mine.active desc, mine.id desc
-            limit $6
-            "#,
-        )
-        .bind(&query.owner)
-        .bind(&self.project)
-        .bind(query.cursor.as_ref().map(ThreadId::as_str))
-        .bind(query.search.as_deref().filter(|text| !text.is_empty()).map(glob))
-        .bind(query.feedback.map(i64::from))
-        .bind(i64::from(query.first) + 1)
-        .fetch_all(&self.readers)
-        .await
-        .map_err(StoreError::Unavailable)?;
-        page(&rows, query.first)
+        let place = Place::parse(query.cursor.as_deref());
+        let sql = if place.since.is_some() { LATER_THREADS } else { THREADS };
+        let rows: Vec<(String, String)> = sqlx::query_as(sql)
+            .bind(&query.owner)
+            .bind(&self.project)
+            .bind(&place.thread)
+            .bind(query.search.as_deref().filter(|text| !text.is_empty()).map(glob))
+            .bind(query.feedback.map(i64::from))
+            .bind(i64::from(query.first) + 1)
+            .bind(&place.active)
+            .bind(&place.since)
+            .fetch_all(&self.readers)
+            .await
+            .map_err(StoreError::Unavailable)?;
+        page(&rows, query.first, &place)
     }
 
     pub(super) async fn read_user(&self, identifier: &str) -> Result<Option<User>, StoreError> {

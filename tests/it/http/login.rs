@@ -1,5 +1,8 @@
 //! Signing in and out.
 
+use rejoinder::hook::{HookError, PasswordLogin};
+use rejoinder::protocol::User;
+use rejoinder::{App, Chat};
 use reqwest::multipart::Form;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -189,4 +192,38 @@ async fn the_session_cookie() {
         let answer = visitor.post("/set-session-cookie", bad.clone()).await;
         assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{bad}");
     }
+}
+
+async fn goodbye(user: Option<User>) -> rejoinder::Result<Value> {
+    match user.map(|user| user.identifier).as_deref() {
+        Some("anna") => Ok(json!({"next": "/bye"})),
+        Some("bert") => Err(HookError::tell("no goodbyes")),
+        Some("carla") => Ok(Value::Null),
+        Some(_) => panic!("no goodbyes"),
+        None => Ok(json!("who was that?")),
+    }
+}
+
+async fn anybody(login: PasswordLogin) -> Option<User> {
+    Some(User::new(login.username))
+}
+
+async fn nothing(_: Chat) {}
+
+#[tokio::test]
+async fn the_application_says_goodbye_and_whoever_leaves_is_out_whatever_it_says() {
+    let app = App::new().on_password_login(anybody).on_message(nothing).on_logout(goodbye).build().unwrap();
+    let server = House::new().serve(app).await;
+    let success = json!({"success": true});
+    for (name, answer) in
+        [("anna", json!({"next": "/bye"})), ("bert", success.clone()), ("carla", success.clone()), ("dora", success)]
+    {
+        let person = server.person(name).await;
+        let logout = person.post("/logout", json!({})).await;
+        assert_eq!((logout.status, logout.json()), (StatusCode::OK, answer), "{name}");
+        assert!(logout.cookies()[0].contains("Max-Age=0"), "{name}");
+        assert_eq!(person.get("/user").await.status, StatusCode::UNAUTHORIZED, "{name}");
+    }
+    let stranger = server.visitor().post("/logout", json!({})).await;
+    assert_eq!((stranger.status, stranger.json()), (StatusCode::OK, json!("who was that?")));
 }

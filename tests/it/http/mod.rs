@@ -2,11 +2,13 @@
 
 mod body;
 mod cors;
+mod feedback;
 mod file;
 mod health;
 mod login;
 mod page;
 mod settings;
+mod share;
 mod thread;
 mod token;
 mod translation;

@@ -1,9 +1,9 @@
 //! Stored threads over HTTP.
 
-use rejoinder::Config;
 use rejoinder::id::ThreadId;
 use rejoinder::protocol::{Element, ElementKind};
 use rejoinder::record::Fact;
+use rejoinder::{App, Config};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -15,10 +15,15 @@ use crate::support::server::{House, Running, open_app, password_app};
 /// Runs a test on each kind of database, with a server whose database holds `count` threads of Anna's, each with a
 /// message and an element. The test gets their ids, newest first.
 async fn on_both(count: usize, test: impl AsyncFn(Running, Vec<ThreadId>, &Database)) {
+    on_both_with(password_app, count, test).await;
+}
+
+/// The same with another app.
+pub async fn on_both_with(app: impl Fn() -> App, count: usize, test: impl AsyncFn(Running, Vec<ThreadId>, &Database)) {
     for database in [Database::sqlite().await, Database::postgres().await].into_iter().flatten() {
         let threads = with_threads(&database, count).await;
         let at = |config: &mut Config| config.database_url = Some(database.url().to_owned());
-        let server = House::new().with_page().serve_with(password_app(), at).await;
+        let server = House::new().with_page().file("data/files/k", "a note").serve_with(app(), at).await;
         test(server, threads, &database).await;
     }
 }
@@ -236,24 +241,14 @@ async fn bad_requests_are_refused_and_say_nothing_of_the_database() {
 }
 
 #[tokio::test]
-async fn what_is_not_built_yet_says_so() {
+async fn what_an_element_shows_is_read_by_the_owner() {
     on_both(1, async |server, threads, _| {
         let anna = server.person(ANNA).await;
         let id = threads[0].as_str();
-        let share = json!({"threadId": id, "isShared": true});
-        for (answer, status, detail) in [
-            (anna.send(Method::PUT, "/project/thread/share", share).await, 404, "Thread sharing is not available"),
-            (anna.send(Method::PUT, "/feedback", json!({})).await, 404, "Feedback is not available"),
-            (anna.send(Method::DELETE, "/feedback", json!({})).await, 404, "Feedback is not available"),
-            (anna.post("/mcp", json!({})).await, 400, "This app does not support MCP."),
-        ] {
-            assert_eq!((answer.status.as_u16(), answer.detail().as_str()), (status, detail));
-        }
-        for path in [format!("/project/thread/{id}/element/e-{id}/content"), "/project/file/f?session_id=s".to_owned()]
-        {
-            let answer = anna.get(&path).await;
-            assert_eq!((answer.status.as_u16(), answer.detail().as_str()), (404, "File not found"), "{path}");
-        }
+        let content = anna.get(&format!("/project/thread/{id}/element/e-{id}/content")).await;
+        assert_eq!((content.status, content.text.as_str()), (StatusCode::OK, "a note"));
+        let mcp = anna.post("/mcp", json!({})).await;
+        assert_eq!((mcp.status.as_u16(), mcp.detail().as_str()), (400, "This app does not support MCP."));
     })
     .await;
 }

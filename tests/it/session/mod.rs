@@ -1,5 +1,8 @@
 //! The session layer alone: no socket, no database, a clock that the test moves.
 
+mod ask;
+mod edit;
+mod errand;
 mod histories;
 mod promises;
 mod resume;

@@ -1,7 +1,7 @@
 //! A small world for sessions: an application that counts, a store in memory, pages whose lines die at any moment.
 //! Everything runs on one thread with a clock that stands still while anybody works.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use rejoinder::app::Answers;
-use rejoinder::chat::{FileError, FileKeeper, FilePlace, FileReader, NewFile};
+use rejoinder::chat::{Content, FileError, FileKeeper, FilePlace, FileReader, NewFile};
 use rejoinder::clock::Clock;
 use rejoinder::conversation::{Conversations, Settings, Shared, Show};
 use rejoinder::hook::{HookRuntime, ResumedThread};
@@ -18,7 +18,7 @@ use rejoinder::journal::Journal;
 use rejoinder::protocol::{ClientEvent, ClientMessage, ServerEvent, Step, StepKind, StoredFile, User};
 use rejoinder::screen::Page;
 use rejoinder::session::{Connect, ConnectionNumber, Foundation, Link, SessionSettings, Sessions};
-use rejoinder::{App, Chat, HookError, State, UserMessage};
+use rejoinder::{App, AppBuilder, Chat, HookError, State, UserMessage};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -110,15 +110,14 @@ pub const ANNA: &str = records::ANNA;
 
 impl World {
     pub fn new(seed: u64, show: Show) -> Arc<Self> {
+        Self::with(seed, show, |app| app.on_message(answer))
+    }
+
+    /// A world whose application has further hooks.
+    pub fn with(seed: u64, show: Show, more: impl FnOnce(AppBuilder) -> AppBuilder) -> Arc<Self> {
         let ledger = Ledger::default();
-        let app = App::new()
-            .with_state(ledger.clone())
-            .on_chat_start(greet)
-            .on_chat_resume(resume)
-            .on_chat_end(end)
-            .on_message(answer)
-            .build()
-            .unwrap();
+        let app = App::new().with_state(ledger.clone());
+        let app = more(app.on_chat_start(greet).on_chat_resume(resume).on_chat_end(end)).build().unwrap();
         let store = Arc::new(Memory::new(seed));
         let hooks = HookRuntime::current();
         let answers = Answers::new(app.clone(), hooks.clone(), Arc::default());
@@ -127,7 +126,7 @@ impl World {
         let conversations = Conversations::new(Shared {
             app,
             journal: journal.clone(),
-            files: Arc::new(NoFiles),
+            files: Arc::new(FewFiles::default()),
             hooks,
             clock: Clock::ticking_from(records::at(1_000_000)),
             settings: Arc::new(Settings {
@@ -137,7 +136,7 @@ impl World {
                 greets: true,
                 answers: true,
                 resumes: true,
-                hears_settings: false,
+                hears_settings: true,
                 hears_edits: false,
             }),
             tracker: tracker.clone(),
@@ -285,6 +284,8 @@ pub struct Line {
     thawed: Notify,
     number: ConnectionNumber,
     up: mpsc::UnboundedSender<Up>,
+    /// What wants to be acknowledged: its name, and the number it came under.
+    asked: Mutex<Vec<(&'static str, u64)>>,
 }
 
 /// What a page sends, in order: the proof that it has seen something never overtakes what was typed before.
@@ -305,6 +306,7 @@ impl Line {
             thawed: Notify::new(),
             number,
             up,
+            asked: Mutex::default(),
         });
         tokio::spawn(line.clone().carry_up(sent));
         tokio::spawn(line.clone().pump(Arc::downgrade(&link)));
@@ -333,6 +335,9 @@ impl Line {
                     return;
                 }
                 self.browser.page.lock().unwrap().apply(&entry.event);
+                if entry.event.wants_ack() {
+                    self.asked.lock().unwrap().push((entry.event.name(), entry.number));
+                }
                 self.browser.heard.lock().unwrap().push(entry.event.clone());
                 // Only the last of a few is proven, as a marker does.
                 if world.roll(3) == 0 {
@@ -370,6 +375,21 @@ impl Line {
 
     pub fn clear(&self) {
         self.tell(Ok(ClientEvent::ClearSession));
+    }
+
+    /// The page acknowledges the last event of this name that it got over this line.
+    pub fn acknowledge(&self, name: &str, value: serde_json::Value) {
+        let number = self.asked.lock().unwrap().iter().rev().find(|(asked, _)| *asked == name).map(|(_, number)| *number);
+        if let (Some(number), Some(link)) = (number, &*self.link.lock().unwrap()) {
+            link.answered(number, value);
+        }
+    }
+
+    /// Everything that the page has got over this line is proven.
+    pub fn prove_all(&self) {
+        if let (Some((_, number)), Some(link)) = (self.asked.lock().unwrap().last(), &*self.link.lock().unwrap()) {
+            link.proven(*number);
+        }
     }
 
     pub fn tell(&self, event: Result<ClientEvent, rejoinder::protocol::BadEvent>) {
@@ -423,17 +443,21 @@ impl Line {
     }
 }
 
-/// Sessions do without files.
-#[derive(Debug)]
-struct NoFiles;
+/// A few files, in memory.
+#[derive(Debug, Default)]
+struct FewFiles(Mutex<HashMap<FileId, Vec<u8>>>);
 
 #[async_trait::async_trait]
-impl FileKeeper for NoFiles {
-    async fn keep(&self, _: &FilePlace, _: NewFile) -> Result<StoredFile, FileError> {
-        Err(FileError::NotFound)
+impl FileKeeper for FewFiles {
+    async fn keep(&self, _: &FilePlace, new: NewFile) -> Result<StoredFile, FileError> {
+        let Content::Bytes(bytes) = new.content else { return Err(FileError::NotFound) };
+        let id = FileId::random();
+        self.0.lock().unwrap().insert(id.clone(), bytes.to_vec());
+        Ok(StoredFile { id, name: new.name, mime: new.mime, size: bytes.len() as u64 })
     }
 
-    async fn read(&self, _: &FileId) -> Result<FileReader, FileError> {
-        Err(FileError::NotFound)
+    async fn read(&self, id: &FileId) -> Result<FileReader, FileError> {
+        let bytes = self.0.lock().unwrap().get(id).cloned().ok_or(FileError::NotFound)?;
+        Ok(Box::pin(std::io::Cursor::new(bytes)))
     }
 }

@@ -71,11 +71,21 @@ impl Person {
 
     /// The same for a tab that may have been here before.
     pub async fn visit_as(&self, session: &str, thread: &str) -> Visit {
+        self.visit_under("", session, thread).await
+    }
+
+    /// A line that has said nothing yet.
+    pub async fn line(&self) -> Raw {
         let address = self.base.strip_prefix("http://").unwrap();
         let url = format!("ws://{address}/ws/socket.io/?EIO=4&transport=websocket");
-        let mut raw = Raw::open_at(&url, &[("cookie", &self.cookie)]).await.unwrap();
+        Raw::open_at(&url, &[("cookie", &self.cookie)]).await.unwrap()
+    }
+
+    /// The same under a profile, which is encoded as pages do it.
+    pub async fn visit_under(&self, profile: &str, session: &str, thread: &str) -> Visit {
+        let mut raw = self.line().await;
         let auth = json!({
-            "clientType": "webapp", "sessionId": session, "threadId": thread, "userEnv": "{}", "chatProfile": "",
+            "clientType": "webapp", "sessionId": session, "threadId": thread, "userEnv": "{}", "chatProfile": profile,
         });
         raw.say(&format!("40{auth}")).await;
         let answer = raw.packet().await.unwrap();

@@ -80,6 +80,14 @@ impl Launch {
         self
     }
 
+    /// With a file of the app's folder.
+    pub fn file(self, name: &str, content: &str) -> Self {
+        let path = self.folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+        self
+    }
+
     /// On that database instead of a SQLite file in its data folder.
     pub fn on(self, database: &Database) -> Self {
         self.arg("--database-url").arg(database.url())

@@ -23,6 +23,9 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
   const last = () => page.locator('.step[data-step-type="assistant_message"]').last();
   const within = async (place, { is, reads, loads }) => {
     const seen = place.locator(is).first();
+    await seen.waitFor({ state: "attached" });
+    // Pictures are fetched when they come into view.
+    await seen.evaluate((element) => element.scrollIntoView());
     await seen.waitFor();
     if (reads) await place.getByText(reads).first().waitFor();
     // Film and sound tell of themselves when their head has come.
@@ -35,6 +38,7 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
   };
 
   await person.signIn("alice", "pw");
+  await person.connected();
   await person.send("hi");
   await person.sees("assistant_message", "echo: hi");
   for (const [kind, look] of Object.entries(looks)) {
@@ -111,9 +115,9 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
 
   await last().locator("a.element-link").click();
   await page.waitForURL(/\/element\/[0-9a-f-]+\?thread=/);
-  await within(page.locator("#root"), { is: "img", loads: (image) => image.naturalWidth === 64 });
+  await within(page.locator("#root"), { is: "img[alt=shown]", loads: (image) => image.naturalWidth === 64 });
   await page.reload();
-  await within(page.locator("#root"), { is: "img", loads: (image) => image.naturalWidth === 64 });
+  await within(page.locator("#root"), { is: "img[alt=shown]", loads: (image) => image.naturalWidth === 64 });
   ok("an element has a page of its own, which can be loaded again");
   await shot("page");
   const answer = await page.request.get(`${base}/project/thread/${thread}`);

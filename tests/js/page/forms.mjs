@@ -21,6 +21,7 @@ await scenario(async ({ person, page, ok, check, shot }) => {
   const press = (name) => page.getByRole("button", { name, exact: true }).last().click();
 
   await person.signIn("alice", "pw");
+  await person.connected();
   await person.send("hi");
   await person.sees("assistant_message", "echo: hi");
 

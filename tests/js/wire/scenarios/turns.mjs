@@ -1,5 +1,5 @@
 // Messages and what the app answers.
-import { scenario, turns, visitor } from "./common.mjs";
+import { breaks, scenario, turns, visitor } from "./common.mjs";
 
 scenario("echo", turns("hi", "two words", "ünï ☃ **md**"));
 scenario("stream", turns("/stream 5 10", "/stream 1 1"));
@@ -49,3 +49,15 @@ scenario("overlap", async (r) => {
   await a.until("task_end", { count: 2 });
   await a.quiet();
 });
+
+// The chain of thought is hidden (4.3).
+scenario("hidden-cot", async (r) => {
+  const a = await visitor(r, { spoke: true });
+  await a.turn("/tool x");
+  await breaks(a);
+  await a.come("a comes back");
+  await a.turn("on");
+  await a.stored();
+  r.does("the stored thread");
+  await r.http("GET", `/project/thread/${a.thread}`, { cookie: await r.signIn("a") });
+}, { app: "hidden-cot" });
