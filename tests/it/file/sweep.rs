@@ -80,6 +80,7 @@ impl World {
     }
 }
 
+/// Made red by sweeping without asking the live sessions.
 async fn a_file_without_a_session_and_an_element_goes(database: &Database) {
     let world = World::new(database).await;
     let thread = started(&*world.store).await;

@@ -130,6 +130,7 @@ async fn an_upload_is_kept_and_read_back() {
     .await;
 }
 
+/// Made red by giving a file to every live session.
 #[tokio::test]
 async fn a_file_is_for_its_session_alone() {
     on_both(async |database| {
@@ -257,6 +258,7 @@ async fn an_app_that_wants_no_files_gets_none_and_one_that_says_nothing_gets_any
     }
 }
 
+/// Made red by leaving the file aside when it is dropped.
 #[tokio::test]
 async fn an_upload_that_is_cut_leaves_nothing() {
     on_both(async |database| {
