@@ -39,7 +39,6 @@ async fn twenty_uploads_into_a_bucket_take_little_memory() {
     assert_eq!(s3.keys().await.len(), CLIENTS);
 }
 
-/// Made red by collecting an upload before it is written.
 async fn grows_little(program: Launch, most_megabytes: u64) {
     let program = program.start().await;
     let (base, pid) = (program.base().to_owned(), program.pid());

@@ -80,7 +80,6 @@ impl World {
     }
 }
 
-/// Made red by sweeping without asking the live sessions, and without asking the elements.
 async fn a_file_without_a_session_and_an_element_goes(database: &Database) {
     let world = World::new(database).await;
     let thread = started(&*world.store).await;
@@ -105,7 +104,7 @@ async fn a_file_without_a_session_and_an_element_goes(database: &Database) {
     assert_eq!(files_in(world.folder.path()).len(), 1);
 }
 
-/// The record that refers to a file, and the row of its tab, are written behind. Made red by removing at first sight.
+/// The record that refers to a file, and the row of its tab, are written behind.
 async fn a_file_that_is_referred_to_in_time_stays(database: &Database) {
     let world = World::new(database).await;
     let thread = started(&*world.store).await;

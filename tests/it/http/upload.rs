@@ -130,7 +130,6 @@ async fn an_upload_is_kept_and_read_back() {
     .await;
 }
 
-/// Made red by leaving out the question whose session it is.
 #[tokio::test]
 async fn a_file_is_for_its_session_alone() {
     on_both(async |database| {
@@ -258,7 +257,6 @@ async fn an_app_that_wants_no_files_gets_none_and_one_that_says_nothing_gets_any
     }
 }
 
-/// Made red by writing to the final place at once.
 #[tokio::test]
 async fn an_upload_that_is_cut_leaves_nothing() {
     on_both(async |database| {
