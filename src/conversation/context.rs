@@ -42,6 +42,19 @@ impl Context {
         }
     }
 
+    /// The same for messages of a stored thread; what is known of a message already stays.
+    pub fn attach_all(&mut self, files: &[(StepId, StoredFile)]) {
+        let mut by_message: IndexMap<&StepId, Vec<StoredFile>> = IndexMap::new();
+        for (message, file) in files {
+            by_message.entry(message).or_default().push(file.clone());
+        }
+        for (message, files) in by_message {
+            if self.written(message).is_some_and(|written| written.files.is_empty()) {
+                self.attach(message, files.into());
+            }
+        }
+    }
+
     /// Adds a message or replaces it in its place. Questions and errors are for the person, not part of it.
     pub fn put(&mut self, step: &Step) {
         if belongs(step) {

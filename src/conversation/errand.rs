@@ -26,8 +26,8 @@ pub(super) struct Errand {
     pub(super) duty: Option<Duty>,
     /// Whether the tab shows that something works.
     wrapped: bool,
-    /// Whether a person is told that it failed.
-    told: bool,
+    /// Whether it was asked for by a person, who is told that it failed and may stop it.
+    pub(super) told: bool,
 }
 
 /// What an errand is for.

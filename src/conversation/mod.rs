@@ -143,7 +143,7 @@ pub(crate) enum Input {
     /// A tab's thread is about to be read.
     Prepare(Member),
     /// It was read: marker, hook, thread.
-    Restore { tab: TabId, thread: Thread, done: oneshot::Sender<Restored> },
+    Restore { tab: TabId, thread: Thread, files: Vec<(StepId, StoredFile)>, done: oneshot::Sender<Restored> },
     /// Somebody wrote something.
     Message { tab: TabId, message: UserMessage, held: Held },
     /// Somebody changed what they wrote.

@@ -18,7 +18,8 @@ use super::state::{Conversation, Listening, Stage};
 use super::tab::{Member, TabId};
 use crate::chat::{About, HookEnd, Speaker, Values};
 use crate::hook::ResumedThread;
-use crate::protocol::{ServerEvent, Step, Thread};
+use crate::id::StepId;
+use crate::protocol::{ServerEvent, Step, StoredFile, Thread};
 use crate::record::Record;
 use crate::screen::fold_onto;
 
@@ -46,6 +47,8 @@ pub(super) struct Attempt {
 struct Working {
     thread: ResumedThread,
     stored: Thread,
+    /// The files that came with its messages.
+    files: Vec<(StepId, StoredFile)>,
     about: Arc<About>,
     values: Arc<Values>,
     context: Context,
@@ -97,16 +100,24 @@ impl Conversation {
     }
 
     /// The thread was read: the marker goes out and the hook begins.
-    pub(super) fn restore(&mut self, tab: TabId, stored: Thread, done: oneshot::Sender<Restored>) {
+    pub(super) fn restore(
+        &mut self,
+        tab: TabId,
+        stored: Thread,
+        files: Vec<(StepId, StoredFile)>,
+        done: oneshot::Sender<Restored>,
+    ) {
         let (Some(member), Some(attempt)) = (self.members.get(&tab), self.attempts.get_mut(&tab)) else { return };
         let about = Arc::new(restored_about(&member.about, &stored));
         let values = Arc::new(Values::restored(session_values(&stored.metadata), settings(&stored.metadata)));
         let mut context = self.context.clone();
         let whole = fold_onto(stored.clone(), &attempt.since);
         context.restore(&whole);
+        context.attach_all(&files);
         attempt.work = Some(Working {
             thread: ResumedThread::new(stored.clone()),
             stored,
+            files,
             about,
             values,
             context,
@@ -216,6 +227,7 @@ impl Conversation {
             member.values = work.values;
         }
         self.context.restore(&work.stored);
+        self.context.attach_all(&work.files);
         self.outline.restore(&work.stored);
         self.know_stored(&work.stored);
         for event in &work.said {
@@ -292,7 +304,7 @@ pub(super) struct ResumeCall {
     pub(super) cancel: CancellationToken,
 }
 
-fn begins(event: &ServerEvent, id: &crate::id::StepId) -> bool {
+fn begins(event: &ServerEvent, id: &StepId) -> bool {
     matches!(event, ServerEvent::StreamStart(step) | ServerEvent::NewMessage(step) if step.id == *id)
 }
 

@@ -113,7 +113,8 @@ impl Conversation {
         self.items.push(Item::show(shows));
     }
 
-    /// Somebody pressed stop: every run ends at its next await, every queued turn with it.
+    /// Somebody pressed stop: every run ends at its next await, every queued turn with it, and what buttons and settings
+    /// have begun.
     pub(super) fn stop(&mut self, tab: TabId) {
         let Some(member) = self.members.get(&tab) else { return };
         let name = member.about.author().to_owned();
@@ -127,6 +128,7 @@ impl Conversation {
             run.cancel.cancel();
             run.phase = Phase::Stopping(deadline);
         }
+        self.errands.values().filter(|errand| errand.told).for_each(|errand| errand.cancel.cancel());
         self.errand(tab, Duty::Session(SessionHook::Stop));
     }
 

@@ -184,6 +184,14 @@ impl Conversation {
             Stage::Saved if records.is_empty() => None,
             Stage::Saved => Some(self.append(records, false)),
         };
+        let then = match then {
+            // Nobody has to be asked: it waits for the first interaction with all that is there, or is refused.
+            Then::Tell(done) if append.is_none() => {
+                let _ = done.send(!matches!(self.stage, Stage::Deleted));
+                Then::Nothing
+            }
+            then => then,
+        };
         if append.is_some() {
             self.remember_unstored(&shows);
         }

@@ -81,7 +81,7 @@ impl Task {
             }
             Input::Greet(tab) => self.state.greet(tab),
             Input::Prepare(member) => self.state.prepare(member),
-            Input::Restore { tab, thread, done } => self.state.restore(tab, thread, done),
+            Input::Restore { tab, thread, files, done } => self.state.restore(tab, thread, files, done),
             Input::Message { tab, message, held } => self.state.message(tab, message, held),
             Input::Edit { tab, edited, held } => self.state.edit(tab, edited, held),
             Input::SettingsChanged(tab, values) => self.state.settings_changed(tab, values),

@@ -33,6 +33,14 @@ impl StoredFile {
     }
 }
 
+impl Element {
+    /// Whether it is a file that a person uploaded: then it has that file's id.
+    #[must_use]
+    pub fn is_upload(&self) -> bool {
+        self.chainlit_key.as_ref().is_some_and(|key| key.as_str() == self.id.as_str())
+    }
+}
+
 impl ElementKind {
     /// How a file of this content type is shown (chat-wire 3.2).
     #[must_use]
@@ -54,7 +62,9 @@ mod tests {
     #[test]
     fn a_file_beside_its_message() {
         let file = StoredFile { id: "F".into(), name: "a.png".into(), mime: "image/png".into(), size: 3 };
-        insta::assert_json_snapshot!(file.attached_to(&"M".into()));
+        let element = file.attached_to(&"M".into());
+        assert!(element.is_upload());
+        insta::assert_json_snapshot!(element);
     }
 
     #[test]

@@ -9,8 +9,8 @@ use tracing::{error, info, warn};
 use super::Session;
 use super::state::{Phase, State};
 use crate::conversation::{Held, Input, Lease, Restored};
-use crate::id::ThreadId;
-use crate::protocol::{ServerEvent, Thread, Toast, ToastKind};
+use crate::id::{StepId, ThreadId};
+use crate::protocol::{ServerEvent, StoredFile, Thread, Toast, ToastKind};
 use crate::store::StoreError;
 
 /// What a page asked for turned out to be.
@@ -143,8 +143,9 @@ impl Session {
                 return Err(failure);
             }
         };
+        let files = self.files_of(&thread).await;
         let (done, restored) = oneshot::channel();
-        let told = lease.tell_surely(Input::Restore { tab: self.tab, thread, done }).await;
+        let told = lease.tell_surely(Input::Restore { tab: self.tab, thread, files, done }).await;
         if let Some(lease) = self.keep(lease, wanted) {
             // The session ended meanwhile.
             let _ = lease.tell_surely(Input::Leave(self.tab)).await;
@@ -160,6 +161,20 @@ impl Session {
             Restored::Failed => self.undone(),
         }
         Ok(())
+    }
+
+    /// The files that came with the messages of a thread: a message that is changed is answered with them again. Without
+    /// them it is answered all the same.
+    async fn files_of(&self, thread: &Thread) -> Vec<(StepId, StoredFile)> {
+        let mut files = Vec::new();
+        for element in thread.elements.iter().filter(|element| element.is_upload()) {
+            let (Some(message), Some(key)) = (&element.for_id, &element.chainlit_key) else { continue };
+            match self.home.store.file(key).await {
+                Ok(row) => files.extend(row.map(|row| (message.clone(), row.file))),
+                Err(failure) => warn!(session = ?self.id, %failure, "what came with a message could not be read"),
+            }
+        }
+        files
     }
 
     /// The conversation on a stored thread: the one that a failed attempt left, or a new hold on it.

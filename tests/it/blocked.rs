@@ -23,7 +23,7 @@ async fn answer(chat: Chat, message: UserMessage, State(blocking): State<Blockin
     if message.text() == "block" {
         blocking.0.store(1, Ordering::SeqCst);
         // Longer than a stopped run is waited for.
-        std::thread::sleep(Duration::from_secs(12));
+        std::thread::sleep(Duration::from_secs(16));
         blocking.0.store(2, Ordering::SeqCst);
         chat.say("too late").await?;
     }

@@ -23,15 +23,15 @@ async fn play(scenario: &str, place: &str, launch: Launch) {
 }
 
 macro_rules! scenarios {
-    ($($test:ident $scenario:literal,)*) => {
+    ($launch:ident: $($test:ident $scenario:literal,)*) => {
         $(#[tokio::test]
         async fn $test() {
-            play($scenario, "sqlite", Launch::reference()).await;
+            play($scenario, "sqlite", Launch::$launch()).await;
         })*
     };
 }
 
-scenarios! {
+scenarios! { reference:
     page_chat "chat",
     page_stop "stop",
     page_ask "ask",
@@ -39,7 +39,25 @@ scenarios! {
     page_idle_cut "idle-cut",
     page_stream_cut "stream-cut",
     an_app_on_the_react_client "react-client",
+}
+
+scenarios! { surface:
+    page_elements "elements",
+    page_forms "forms",
+    page_history "history",
+    page_look "look",
     the_copilot_on_somebody_elses_page "copilot",
+}
+
+#[tokio::test]
+async fn page_look_below_a_root_path() {
+    play("look", "root", Launch::surface().root("/deep/down")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_elements_on_postgres() {
+    let Some(database) = Database::postgres().await else { return };
+    play("elements", "postgres", Launch::surface().on(&database)).await;
 }
 
 #[tokio::test]

@@ -40,8 +40,10 @@ fn elements() -> Vec<NewElement> {
 /// Every widget, with another value than it starts with.
 fn widgets() -> Vec<(Widget, Value)> {
     let number = |value: f64| serde_json::Number::from_f64(value).unwrap();
-    let items = || vec![Choice { label: "A".into(), value: "a".into() }, Choice { label: "Bé".into(), value: "b".into() }];
-    let picker = |mode| WidgetKind::DatePicker { mode, min_date: None, max_date: None, format: None, placeholder: None };
+    let items =
+        || vec![Choice { label: "A".into(), value: "a".into() }, Choice { label: "Bé".into(), value: "b".into() }];
+    let picker =
+        |mode| WidgetKind::DatePicker { mode, min_date: None, max_date: None, format: None, placeholder: None };
     let day = Day::new(2026, 1, 2).unwrap();
     let all = [
         ("switch", WidgetKind::Switch { initial: true }, json!(false)),
@@ -58,7 +60,11 @@ fn widgets() -> Vec<(Widget, Value)> {
         ("text", WidgetKind::TextInput { initial: None, placeholder: None, multiline: true }, json!("a\nb")),
         ("number", WidgetKind::NumberInput { initial: Some(7.into()), placeholder: None }, json!("12.50")),
         ("day", picker(DateMode::Single { initial: Some(day) }), json!("2026-02-03T23:00:00.000Z")),
-        ("days", picker(DateMode::Range { initial: None }), json!(["2026-02-03T23:00:00.000Z", "2026-02-04T23:00:00.000Z"])),
+        (
+            "days",
+            picker(DateMode::Range { initial: None }),
+            json!(["2026-02-03T23:00:00.000Z", "2026-02-04T23:00:00.000Z"]),
+        ),
     ];
     all.into_iter().map(|(id, kind, value)| (Widget::new(id, id.to_uppercase(), kind), value)).collect()
 }
@@ -80,7 +86,11 @@ async fn shows_all(chat: Chat, message: UserMessage) -> rejoinder::Result {
                 StepKind::Run,
             ] {
                 let step = chat.step(format!("a {kind:?}")).kind(kind).input(json!({"q": "ü"})).icon("wrench");
-                let step = step.language("python").default_open().auto_collapse().show_input(ShowInput::Language("python".into()));
+                let step = step
+                    .language("python")
+                    .default_open()
+                    .auto_collapse()
+                    .show_input(ShowInput::Language("python".into()));
                 let inner = step.run(async |step| {
                     step.chat().step("inner").run(async |inner| Ok(inner.push("t0 ").await?)).await?;
                     step.output("out\nü").await?;
@@ -226,7 +236,8 @@ async fn everything_comes_back(database: Database) {
             "number" => json!(12.5),
             _ => value.clone(),
         };
-        let same_days = |a: &Value, b: &Value| a.to_string().replace(".000Z", "Z") == b.to_string().replace(".000Z", "Z");
+        let same_days =
+            |a: &Value, b: &Value| a.to_string().replace(".000Z", "Z") == b.to_string().replace(".000Z", "Z");
         assert!(form[id] == expected || same_days(&form[id], &expected), "{id}: {} for {expected}", form[id]);
     }
 }

@@ -2,6 +2,7 @@
 
 mod body;
 mod cors;
+mod element;
 mod feedback;
 mod file;
 mod health;

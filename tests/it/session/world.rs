@@ -379,7 +379,8 @@ impl Line {
 
     /// The page acknowledges the last event of this name that it got over this line.
     pub fn acknowledge(&self, name: &str, value: serde_json::Value) {
-        let number = self.asked.lock().unwrap().iter().rev().find(|(asked, _)| *asked == name).map(|(_, number)| *number);
+        let number =
+            self.asked.lock().unwrap().iter().rev().find(|(asked, _)| *asked == name).map(|(_, number)| *number);
         if let (Some(number), Some(link)) = (number, &*self.link.lock().unwrap()) {
             link.answered(number, value);
         }

@@ -20,6 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Launch {
     command: Command,
     folder: tempfile::TempDir,
+    root: String,
 }
 
 /// A running program; killed when dropped.
@@ -41,9 +42,20 @@ struct Log {
 impl Launch {
     /// The reference app: any name, password `pw`.
     pub fn reference() -> Self {
-        let path = built().join("examples/reference");
+        Self::example("reference").env("CHAINLIT_AUTH_SECRET", "reference-app-secret-for-local-tests-only")
+    }
+
+    /// The surface app, with its folder: any name, password `pw`.
+    pub fn surface() -> Self {
+        let launch = Self::example("surface").env("CHAINLIT_AUTH_SECRET", "reference-app-secret-for-local-tests-only");
+        launch.arg("--app-dir").arg(tool::project("client-fixtures/chainlit/surface"))
+    }
+
+    /// A program of examples/.
+    pub fn example(name: &str) -> Self {
+        let path = built().join("examples").join(name);
         assert!(path.is_file(), "{} is missing: cargo build --bins --examples", path.display());
-        Self::of(&path).env("CHAINLIT_AUTH_SECRET", "reference-app-secret-for-local-tests-only")
+        Self::of(&path)
     }
 
     /// The demo of the binary.
@@ -62,7 +74,7 @@ impl Launch {
             command.env_remove(name);
         }
         command.current_dir(folder.path()).args(["serve", "--port", "0", "--data-dir"]).arg(folder.path().join("data"));
-        Self { command, folder }
+        Self { command, folder, root: String::new() }
     }
 
     pub fn env(mut self, name: &str, value: &str) -> Self {
@@ -88,6 +100,12 @@ impl Launch {
         self
     }
 
+    /// Below a root path.
+    pub fn root(mut self, path: &str) -> Self {
+        self.root = path.to_owned();
+        self.arg("--root-path").arg(path)
+    }
+
     /// On that database instead of a SQLite file in its data folder.
     pub fn on(self, database: &Database) -> Self {
         self.arg("--database-url").arg(database.url())
@@ -105,7 +123,7 @@ impl Launch {
         let mut program = Program { child, base: String::new(), log, folder: Some(self.folder) };
         let line = program.says("serving http://localhost:").await;
         let address = line.split("http://").nth(1).and_then(|text| text.split_once('/')).unwrap().0;
-        program.base = format!("http://{}", address.replace("localhost", "127.0.0.1"));
+        program.base = format!("http://{}{}", address.replace("localhost", "127.0.0.1"), self.root);
         program
     }
 
@@ -135,7 +153,7 @@ impl Program {
         self.child.id()
     }
 
-    /// `http://127.0.0.1:PORT`.
+    /// `http://127.0.0.1:PORT`, with the root path.
     pub fn base(&self) -> &str {
         &self.base
     }

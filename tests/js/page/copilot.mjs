@@ -1,7 +1,7 @@
 // The copilot on a page of another origin, signed in by a token that the page made: the chat, messages that the page
-// sends for its visitor, and a reload that keeps the conversation.
+// sends for its visitor, a function of the page that the app calls, and a reload that keeps the conversation.
 //
-// The server must know this secret.
+// Against the surface app, which knows this secret.
 
 import { createHmac } from "node:crypto";
 import { scenario } from "../browser.mjs";
@@ -39,8 +39,8 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
 
   await page.goto(`${shop.url}/`);
   await page.locator("#chainlit-copilot-button").click();
-  await person.sees("assistant_message", "hello");
-  ok("signed in with the page's token, and greeted");
+  await person.connected();
+  ok("signed in with the page's token");
   const thread = await page.evaluate(() => window.getChainlitCopilotThreadId());
   check(connects.length > 0 && connects.every((auth) => auth.clientType === "copilot" && auth.threadId === thread), "it asks for a thread that it made up", connects);
   check(new Set(connects.map((auth) => auth.sessionId)).size === 1, "however many sockets it opens, they are one session", connects);
@@ -53,8 +53,12 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
   await person.sees("assistant_message", "echo: looks at shoes");
   ok("the page says something for its visitor");
   await person.ready();
+  await person.send("/call-fn 10 shoes");
+  await person.sees("assistant_message", 'the host says: {"answer":{"item":"shoes"}}');
+  check(JSON.stringify(await page.evaluate(() => window.calls)) === '[{"name":"price","args":{"item":"shoes"}}]', "the app calls a function of the page, once");
+  await person.ready();
   const said = await person.transcript();
-  check(said.length === 5, "nothing twice", said);
+  check(said.length === 6, "nothing twice", said);
   check((await page.evaluate(() => window.getChainlitCopilotThreadId())) === thread, "the thread is the one it made up");
   await shot("talked");
 
@@ -69,7 +73,7 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
 
   await page.locator("#new-chat-button").click();
   await page.getByRole("button", { name: "Confirm" }).click();
-  await person.transcriptWhere((steps) => steps.join() === "assistant_message: hello", "a new chat");
+  await person.transcriptWhere((steps) => steps.length === 0, "a new chat");
   const next = await page.evaluate(() => window.getChainlitCopilotThreadId());
   check(next !== thread, "a new chat is another thread");
   await shot("new");

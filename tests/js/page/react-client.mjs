@@ -1,5 +1,5 @@
 // An app on @chainlit/react-client 0.3.0 (tests/js/react), served from another origin: its hooks connect, sign in, send,
-// stream, ask, stop, go on after a lost line, and sign out.
+// stream, answer, stop, upload, press, edit, go on after a lost line, and sign out.
 
 import { join } from "node:path";
 import { build } from "esbuild";
@@ -83,7 +83,41 @@ await scenario(
     check(stopped === later && !later.includes("t199"), "a stop ends the stream", { stopped, later });
     await shot("stopped");
 
+    const file = (name, content) => ({ name, mimeType: "text/plain", buffer: Buffer.from(content) });
     await idle();
+    await page.locator("#files").setInputFiles([file("note.txt", "hello")]);
+    await send("with a file");
+    await said("assistant_message", "echo: with a file").waitFor();
+    const link = page.locator(".element a", { hasText: "file note.txt" });
+    check((await (await page.request.get(await link.getAttribute("href"))).text()) === "hello", "a file is uploaded, and comes back");
+
+    await idle();
+    await send("/ask-file");
+    await page.locator("#ask", { hasText: "file" }).waitFor();
+    await page.locator("#files").setInputFiles([file("answer.txt", "yes")]);
+    await page.locator("#composer button").click();
+    await said("assistant_message", "got: answer.txt 3").waitFor();
+    ok("a question is answered with a file");
+
+    await idle();
+    await send("/ask-action");
+    await page.locator(".action", { hasText: "Yes" }).click();
+    await said("assistant_message", "chose: yes").waitFor();
+    check((await page.locator(".action").count()) === 0, "a question is answered by a button, and the buttons go");
+    await idle();
+    await send("/action");
+    await page.locator(".action", { hasText: "Press" }).click();
+    await said("assistant_message", "pressed 1").waitFor();
+    ok("a button calls the app");
+    await shot("given");
+
+    await idle();
+    await page.locator("li", { has: said("user_message", "after") }).locator("> button.edit").first().click();
+    await said("assistant_message", "echo: after!").waitFor();
+    await idle();
+    const edited = await transcript();
+    check(edited.at(-1) === "assistant_message: echo: after!" && !edited.includes("assistant_message: pressed 1"), "an edit takes what came after it away", edited);
+
     const before = await transcript();
     await line.cut(1500);
     await send("back");
