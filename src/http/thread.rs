@@ -154,14 +154,15 @@ pub(super) async fn own(http: &Http, user: Option<User>, thread: ThreadId) -> Re
     Ok(Own { id, owner: Some(user.identifier) })
 }
 
-/// Whether somebody may read a thread and what its elements show.
+/// Whether somebody may read a thread and what its elements show: it is theirs, or shown to them.
 ///
 /// # Errors
 /// 404 when they may not, or there is none.
 pub(super) async fn may_read(http: &Http, user: Option<&User>, thread: &ThreadId) -> Result<(), ApiError> {
-    let Err(not_theirs) = own(http, user.cloned(), thread.clone()).await else { return Ok(()) };
-    let thread = usable(thread.clone()).ok_or_else(unknown)?;
-    if is_shown_to(http, user, &thread).await? { Ok(()) } else { Err(not_theirs) }
+    let id = usable(thread.clone()).ok_or_else(unknown)?;
+    let head = http.store.thread_head(&id).await?.ok_or_else(unknown)?;
+    let is_theirs = user.is_some_and(|user| head.owner.as_deref() == Some(user.identifier.as_str()));
+    if is_theirs || super::share::is_shown_to(http, user, &id).await? { Ok(()) } else { Err(unknown()) }
 }
 
 /// A thread as pages read it, its elements addressed.
