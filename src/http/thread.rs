@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::extract::{Json as Body, Path, Visitor};
+use super::share::is_shown_to;
 use super::{ApiError, Http, Shared};
 use crate::id::{ElementId, RecordId, ThreadId};
 use crate::protocol::{Element, Thread, ThreadPage, User};

@@ -88,7 +88,7 @@ async fn a_hidden_chain_of_thought_is_sent_as_stubs_and_stored_as_it_is() {
 
     let stored = anna.thread(thread.as_str().unwrap()).await;
     let kept = stored["steps"].as_array().unwrap().iter().find(|step| step["name"] == "think").unwrap();
-    assert_eq!((&kept["input"], &kept["output"]), (&json!("\"secret input\""), &json!("secret output")));
+    assert_eq!((&kept["input"], &kept["output"]), (&json!("secret input"), &json!("secret output")));
 }
 
 #[tokio::test]
@@ -121,7 +121,6 @@ async fn a_thread_goes_on_under_its_own_profile() {
     let mut page = anna.visit_under("open", &session, &thread).await;
     let shown = page.thread().await;
     assert_eq!(shown["metadata"]["chat_profile"], "Still / 1");
-    page.until(|name, _| name == "task_end").await;
     page.leave().await;
     let mut page = anna.visit_under("Still%20%2F%201", &session, &thread).await;
     page.turn("think").await;

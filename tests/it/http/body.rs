@@ -63,3 +63,45 @@ async fn a_body_of_more_than_a_mebibyte_is_refused() {
     let answer = server.visitor().login("anna", &long).await;
     assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);
 }
+
+/// Every route that takes JSON: what is nested too deep, what is packed, what calls itself something else, what is none.
+#[tokio::test]
+async fn no_body_is_the_servers_fault() {
+    let server = Running::start(password_app()).await;
+    let anna = server.person("anna").await;
+    let packed = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xab, 0xae, 5, 0, 0x43, 0xbf, 0xa6, 0xa3, 2, 0, 0, 0];
+    let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(20_000), close.repeat(20_000));
+    for (method, path) in [
+        (Method::PUT, "/feedback"),
+        (Method::DELETE, "/feedback"),
+        (Method::PUT, "/project/thread"),
+        (Method::DELETE, "/project/thread"),
+        (Method::PUT, "/project/thread/share"),
+        (Method::POST, "/project/threads"),
+        (Method::POST, "/set-session-cookie"),
+        (Method::POST, "/project/action"),
+        (Method::PUT, "/project/element"),
+        (Method::DELETE, "/project/element"),
+    ] {
+        for (what, body) in [
+            ("lists in lists", deep("[", "]").into_bytes()),
+            ("objects in objects", deep("{\"a\":", "}").into_bytes()),
+            ("a number too large", b"{\"feedback\":{\"forId\":\"a\",\"value\":1e999}}".to_vec()),
+            ("half a surrogate", br#"{"threadId":"\ud800","feedbackId":"\ud800","session_id":"\ud800"}"#.to_vec()),
+            ("bytes that are no text", vec![b'{', 0xff, 0xfe, b'}']),
+            ("nothing", Vec::new()),
+        ] {
+            let request = anna.request(method.clone(), path).header("content-type", "text/xml").body(body);
+            let answer = Answer::of(request).await;
+            assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{method} {path}: {what}: {}", answer.text);
+            assert!(answer.json()["detail"].is_array(), "{method} {path}: {what}");
+        }
+        // Nothing is unpacked, so nothing can grow.
+        let request = anna.request(method.clone(), path).header("content-encoding", "gzip").body(packed.to_vec());
+        let answer = Answer::of(request).await;
+        assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{method} {path}: gzip: {}", answer.text);
+        let large = format!("{{\"threadId\":\"{}\"}}", "x".repeat(1 << 20));
+        let answer = Answer::of(anna.request(method.clone(), path).body(large)).await;
+        assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE, "{method} {path}");
+    }
+}

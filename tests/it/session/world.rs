@@ -120,7 +120,9 @@ impl World {
         let app = more(app.on_chat_start(greet).on_chat_resume(resume).on_chat_end(end)).build().unwrap();
         let store = Arc::new(Memory::new(seed));
         let hooks = HookRuntime::current();
-        let answers = Answers::new(app.clone(), hooks.clone(), Arc::default());
+        let mut config = rejoinder::Config::default();
+        config.features.audio.enabled = true;
+        let answers = Answers::new(app.clone(), hooks.clone(), Arc::new(config));
         let (tracker, stop) = (TaskTracker::new(), CancellationToken::new());
         let journal = Journal::start(store.clone(), &tracker, CancellationToken::new());
         let conversations = Conversations::new(Shared {

@@ -95,9 +95,10 @@ async fn each_thread_comes_once_while_threads_come_and_move(database: &Database)
             let mut n = 0;
             while !*stopped.borrow() {
                 n += 1;
-                thread_at(&*db, 100_000_000 + n, "new").await;
+                // No two at the same moment: which of them the reader knew could not be told.
+                thread_at(&*db, 100_000_000 + 2 * n, "new").await;
                 let thread = &threads[usize::try_from(n * 7).unwrap() % threads.len()];
-                let step = step(thread, &format!("more-{n}"), StepKind::AssistantMessage, 100_000_000 + n);
+                let step = step(thread, &format!("more-{n}"), StepKind::AssistantMessage, 100_000_001 + 2 * n);
                 let fact = Fact::Message { step, interrupted: false };
                 store(&*db, thread, vec![record(format!("more-{n}"), fact)]).await;
             }
