@@ -39,7 +39,7 @@ for (const kind of ["text", "image", "pdf", "audio", "video", "file", "plotly", 
     await itsFile(r, a, { bytes: !["text", "file", "plotly", "dataframe", "custom"].includes(kind) });
   });
 }
-scenario("element-displays", turns("/element text side", "/element image page", "/element link", "/element nothing"));
+scenario("element-displays", turns("/element text side", "/element image page", "/element link"));
 
 scenario("element-changes", async (r) => {
   const a = await visitor(r);
@@ -210,7 +210,7 @@ scenario("share", async (r) => {
     await a.stored();
   });
   const b = await r.signIn("b");
-  const see = (what, cookie) => (r.does(what), r.http("GET", `/project/share/${a.thread}`, { cookie, shape: ({ detail, name, metadata, steps }) => detail ?? { name, metadata, steps: steps.map(({ type, output }) => ({ type, output })) } }));
+  const see = (what, cookie) => (r.does(what), r.http("GET", `/project/share/${a.thread}`, { cookie, shape: ({ detail, name, metadata, steps }) => detail ?? { name, is_shared: metadata.is_shared, steps: steps.map(({ type, output }) => ({ type, output })) } }));
   await see("b looks at a thread that is not shared", b);
   await r.http("PUT", "/project/thread/share", { cookie: a.cookie, json: { threadId: a.thread, isShared: true } });
   await see("it is shared; b looks", b);
