@@ -17,6 +17,8 @@ async function visitor(r, { auth, spoke = true } = {}) {
   return page;
 }
 
+const itsEnd = Object.assign((e) => e.event === "update_message" && e.args[0].type === "run", { label: "the end of the run" });
+
 /** A visit that says one text after another. */
 const turns = (...texts) => async (r) => {
   const a = await visitor(r);
@@ -166,8 +168,8 @@ scenario("ask-element", async (r) => {
     await a.until("ask");
     await a.quiet();
     a.answer(answer);
-    await a.until("task_end", { count: answer ? 2 : 1 });
-    await a.quiet();
+    await a.until(itsEnd);
+    await a.quiet(400);
   }
 });
 
@@ -190,8 +192,8 @@ scenario("ask-file", async (r) => {
   a.say("/ask-file 1");
   await a.until("ask");
   a.answer([]);
-  await a.until("task_end");
-  await a.quiet();
+  await a.until(itsEnd);
+  await a.quiet(400);
 });
 
 scenario("vote", async (r) => {
