@@ -26,9 +26,13 @@ async def say(text: str) -> None:
     await cl.Message(content=text).send()
 
 
+def compact(value) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
 def as_json(value) -> str:
     """As code, since the page reads a colon in a text as Markdown."""
-    return f"`{json.dumps(value, sort_keys=True, separators=(',', ':'), ensure_ascii=False)}`"
+    return f"`{compact(value)}`"
 
 
 def file(name: str) -> bytes:
@@ -260,9 +264,9 @@ def element(kind: str, display: str = "inline"):
         case "file":
             return cl.File(content=b"a,b\n1,2\n", mime="text/csv", **more)
         case "plotly":
-            return Figure(content=json.dumps(FIGURE), mime="application/json", size="medium", **more)
+            return Figure(content=compact(FIGURE), mime="application/json", size="medium", **more)
         case "dataframe":
-            return Table(content=json.dumps(TABLE), size="large", **more)
+            return Table(content=compact(TABLE), size="large", **more)
         case "custom":
             return cl.CustomElement(props={"count": 1}, **{**more, "name": "Counter"})
         case "link":

@@ -105,7 +105,11 @@ async fn on_message(chat: Chat, message: UserMessage, State(LastVote(vote)): Sta
         "/ask-file" => ask_file(&chat, word(1).parse()?).await?,
         "/call-fn" => {
             let call = chat.call_fn("price", json!({"item": word(2)})).timeout(Duration::from_secs(word(1).parse()?));
-            let said = call.await.map(|answer| format!("the host says: {}", as_json(&answer)));
+            // Python cannot tell null from none.
+            let said = match call.await {
+                Ok(Value::Null) => Err(AskError::TimedOut),
+                said => said.map(|answer| format!("the host says: {}", as_json(&answer))),
+            };
             chat.say(or_no_answer(said)?).await?;
         }
         "/sidebar" => elements::sidebar(&chat, word(1)).await?,

@@ -37,13 +37,17 @@ impl NewElement {
     fn guessed(kind: ElementKind, name: impl Into<String>, content: impl Into<Content>) -> Self {
         let name = name.into();
         let content = content.into();
-        let by_name = mime_guess::from_path(&name).first();
-        let guess = by_name.or_else(|| match &content {
-            Content::Path(path) => mime_guess::from_path(path).first(),
-            Content::Bytes(_) => None,
-        });
-        let mime = guess.map(|mime| mime.essence_str().to_owned());
-        let mime = mime.or_else(|| default_mime(kind).map(str::to_owned));
+        // What the bytes are goes before what they are called (chat-wire 5.4).
+        let (by_content, by_path) = match &content {
+            Content::Bytes(bytes) => {
+                // Not what looks like a text: that is for its name to tell.
+                let found = infer::get(bytes).filter(|found| found.matcher_type() != infer::MatcherType::Text);
+                (found.map(|found| found.mime_type().to_owned()), None)
+            }
+            Content::Path(path) => (None, mime_guess::from_path(path).first()),
+        };
+        let by_name = mime_guess::from_path(&name).first().or(by_path).map(|mime| mime.essence_str().to_owned());
+        let mime = by_content.or(by_name).or_else(|| default_mime(kind).map(str::to_owned));
         Self::new(kind, name, mime.as_deref(), Some(content))
     }
 

@@ -6,6 +6,7 @@ mod blocked;
 mod chainlit;
 mod cli;
 mod crash;
+mod examples;
 mod file;
 mod histories;
 mod http;

@@ -24,6 +24,11 @@ pub struct Visit {
 }
 
 impl Person {
+    /// Somebody of whom no login is wanted.
+    pub fn stranger(base: &str) -> Self {
+        Self { base: base.to_owned(), name: "User".into(), cookie: String::new(), client: Client::new() }
+    }
+
     /// Signs in with the reference app's password.
     pub async fn sign_in(base: &str, name: &str) -> Self {
         let client = Client::new();

@@ -77,6 +77,16 @@ impl Launch {
         Self { command, folder, root: String::new() }
     }
 
+    /// What is started.
+    pub fn program(&self) -> &std::ffi::OsStr {
+        self.command.get_program()
+    }
+
+    /// Where it runs.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self

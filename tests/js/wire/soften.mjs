@@ -10,15 +10,7 @@ const softeners = {
   "stored-types": (entries) => threads(entries, (thread) => {
     thread.metadata = json(thread.metadata) ?? {};
     thread.tags = json(thread.tags) ?? null;
-    thread.steps = thread.steps?.map((step) => {
-      const out = { ...step, metadata: json(step.metadata) ?? {}, tags: json(step.tags) ?? null };
-      for (const key of ["isError", "waitForAnswer", "streaming"]) out[key] = Boolean(out[key]);
-      for (const key of ["generation", "showInput", "language", "feedback"]) if (empty(out[key])) delete out[key];
-      for (const key of ["command", "modes", "defaultOpen", "autoCollapse", "indent"]) delete out[key];
-      if (String(out.type).includes("message") && !out.input) delete out.input;
-      if (typeof out.showInput === "boolean") out.showInput = String(out.showInput);
-      return out;
-    });
+    thread.steps = thread.steps?.map(storedStep);
     return thread;
   }),
 
@@ -31,6 +23,27 @@ const softeners = {
       ...element, url: element.url ? "<url>" : element.url, objectKey: "<any>", chainlitKey: "<any>", props: json(element.props) ?? null,
     }));
     return thread;
+  }),
+
+  /** Of what is deleted clients read nothing but the id (4.1). */
+  "deleted-ids": (entries) => entries.map((entry) => (entry.event === "delete_message" ? { ...entry, args: [{ id: entry.args[0].id }] } : entry)),
+
+  /** The elements of the side view are in its list; Chainlit tells of each before, beside no message. */
+  "side-view-list": (entries) => {
+    const listed = new Set(entries.filter(({ event }) => event === "set_sidebar_elements").flatMap(({ args }) => args[0].elements.map(({ id }) => id)));
+    return entries
+      .filter((entry) => entry.event !== "element" || !listed.has(entry.args[0].id))
+      .map((entry) => (entry.event === "set_sidebar_elements" ? { ...entry, args: [{ ...entry.args[0], key: "<any>" }] } : entry));
+  },
+
+  /** Null, false and absent are one to every client here; favourites are rows. */
+  "live-types": (entries) => entries.map((entry) => {
+    const [first] = entry.args ?? [];
+    const live = ({ showInput, ...step }) => ({ ...step, metadata: json(step.metadata), ...(empty(showInput) ? {} : { showInput }) });
+    if (entry.event === "element" && !first.autoPlay) return { ...entry, args: [{ ...first, autoPlay: null }] };
+    if (entry.event === "set_favorites") return { ...entry, args: [first.map(storedStep)] };
+    if (entry.event === "ask") return { ...entry, args: [{ ...first, msg: live(first.msg) }] };
+    return entry.event === "update_message" ? { ...entry, args: [live(first)] } : entry;
   }),
 
   /** What Chainlit writes into a thread's metadata on its own at a disconnect (2.7) and no client reads. */
@@ -179,6 +192,17 @@ export function soften(entries, names) {
 function ownKeysRemoved({ id, env, user, client_type, ...metadata }) {
   for (const key of ["chat_settings", "chat_profile"]) if (empty(metadata[key])) delete metadata[key];
   return metadata;
+}
+
+/** See `stored-types`. */
+function storedStep(step) {
+  const out = { ...step, metadata: json(step.metadata) ?? {}, tags: json(step.tags) ?? null };
+  for (const key of ["isError", "waitForAnswer", "streaming"]) out[key] = Boolean(out[key]);
+  for (const key of ["generation", "showInput", "language", "feedback"]) if (empty(out[key])) delete out[key];
+  for (const key of ["command", "modes", "defaultOpen", "autoCollapse", "indent"]) delete out[key];
+  if (String(out.type).includes("message") && !out.input) delete out.input;
+  if (typeof out.showInput === "boolean") out.showInput = String(out.showInput);
+  return out;
 }
 
 const isThread = (value) => value && typeof value === "object" && Array.isArray(value.steps) && "userIdentifier" in value;

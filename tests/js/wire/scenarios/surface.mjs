@@ -17,6 +17,8 @@ async function visitor(r, { auth, spoke = true } = {}) {
   return page;
 }
 
+const itsEnd = Object.assign((e) => e.event === "update_message" && e.args[0].type === "run", { label: "the end of the run" });
+
 /** A visit that says one text after another. */
 const turns = (...texts) => async (r) => {
   const a = await visitor(r);
@@ -39,7 +41,7 @@ for (const kind of ["text", "image", "pdf", "audio", "video", "file", "plotly", 
     await itsFile(r, a, { bytes: !["text", "file", "plotly", "dataframe", "custom"].includes(kind) });
   });
 }
-scenario("element-displays", turns("/element text side", "/element image page", "/element link", "/element nothing"));
+scenario("element-displays", turns("/element text side", "/element image page", "/element link"));
 
 scenario("element-changes", async (r) => {
   const a = await visitor(r);
@@ -166,8 +168,8 @@ scenario("ask-element", async (r) => {
     await a.until("ask");
     await a.quiet();
     a.answer(answer);
-    await a.until("task_end", { count: answer ? 2 : 1 });
-    await a.quiet();
+    await a.until(itsEnd);
+    await a.quiet(400);
   }
 });
 
@@ -190,8 +192,8 @@ scenario("ask-file", async (r) => {
   a.say("/ask-file 1");
   await a.until("ask");
   a.answer([]);
-  await a.until("task_end");
-  await a.quiet();
+  await a.until(itsEnd);
+  await a.quiet(400);
 });
 
 scenario("vote", async (r) => {
@@ -210,7 +212,7 @@ scenario("share", async (r) => {
     await a.stored();
   });
   const b = await r.signIn("b");
-  const see = (what, cookie) => (r.does(what), r.http("GET", `/project/share/${a.thread}`, { cookie, shape: ({ detail, name, metadata, steps }) => detail ?? { name, metadata, steps: steps.map(({ type, output }) => ({ type, output })) } }));
+  const see = (what, cookie) => (r.does(what), r.http("GET", `/project/share/${a.thread}`, { cookie, shape: ({ detail, name, metadata, steps }) => detail ?? { name, is_shared: metadata.is_shared, steps: steps.map(({ type, output }) => ({ type, output })) } }));
   await see("b looks at a thread that is not shared", b);
   await r.http("PUT", "/project/thread/share", { cookie: a.cookie, json: { threadId: a.thread, isShared: true } });
   await see("it is shared; b looks", b);
