@@ -306,7 +306,7 @@ async fn opening_again_changes_nothing(database: &Database) {
     db.close().await;
     let db = database.open().await;
     assert_eq!(db.thread(&THREAD.into()).await.unwrap(), before);
-    assert_eq!(database.count("rejoinder_migrations").await, 3);
+    assert_eq!(database.count("rejoinder_migrations").await, 4);
 }
 
 async fn ids_in_another_spelling_are_other_ids(database: &Database) {
