@@ -163,7 +163,7 @@ pub(super) async fn may_read(http: &Http, user: Option<&User>, thread: &ThreadId
     let id = usable(thread.clone()).ok_or_else(unknown)?;
     let head = http.store.thread_head(&id).await?.ok_or_else(unknown)?;
     let is_theirs = user.is_some_and(|user| head.owner.as_deref() == Some(user.identifier.as_str()));
-    if is_theirs || super::share::is_shown_to(http, user, &id).await? { Ok(()) } else { Err(unknown()) }
+    if is_theirs || is_shown_to(http, user, &id).await? { Ok(()) } else { Err(unknown()) }
 }
 
 /// A thread as pages read it, its elements addressed.
