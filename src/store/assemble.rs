@@ -144,6 +144,7 @@ pub(super) struct RecordRow {
     created_at: i64,
     mark: Option<String>,
     quarantined_at: Option<i64>,
+    erased_at: Option<i64>,
 }
 
 impl RecordRow {
@@ -165,6 +166,7 @@ impl RecordRow {
             created_at: Timestamp::from_micros(row.created_at),
             mark: row.mark.as_deref().and_then(Mark::parse).map(Mark::hex),
             quarantined_at: row.quarantined_at.map(Timestamp::from_micros),
+            erased_at: row.erased_at.map(Timestamp::from_micros),
         })
     }
 }

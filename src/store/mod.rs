@@ -36,7 +36,7 @@ use async_trait::async_trait;
 
 use crate::id::{ElementId, ExecutionId, FeedbackId, FileId, RecordId, StepId, ThreadId};
 use crate::protocol::{Element, Feedback, Step, Thread, ThreadPage, Timestamp, User};
-use crate::record::{BadRecord, Fact, Record};
+use crate::record::{BadRecord, Event, Fact, Record, RecordView, project};
 
 /// Records of one thread that are stored together or not at all.
 #[derive(Clone, Debug)]
@@ -193,12 +193,32 @@ pub struct StoredRecord {
     pub mark: Option<String>,
     /// When it was put aside as evidence.
     pub quarantined_at: Option<Timestamp>,
+    /// When its content was removed.
+    pub erased_at: Option<Timestamp>,
 }
 
 impl StoredRecord {
     /// What it says. A record that cannot be read is skipped by every projection.
     pub fn fact(&self) -> Result<Fact, BadRecord> {
         Fact::from_parts(&self.record_type, &self.attributes)
+    }
+
+    /// Its public form, see [`crate::record::project`]. `watermark` is the thread's cursor as the query read it that read
+    /// this record.
+    #[must_use]
+    pub fn event(&self, thread: &ThreadId, watermark: u64) -> Option<Event> {
+        let view = RecordView {
+            id: &self.id,
+            sequence: self.sequence,
+            execution: self.execution.as_ref(),
+            entity: self.entity.as_deref(),
+            record_type: &self.record_type,
+            attributes: &self.attributes,
+            created_at: self.created_at,
+            erased_at: self.erased_at,
+            quarantined: self.quarantined_at.is_some(),
+        };
+        project(thread, &view, watermark)
     }
 }
 

@@ -270,7 +270,8 @@ impl PostgresStore {
                 'type', record_type, 'source', record_source, 'entity', entity_id, 'attributes', attributes,
                 'produced_at', (extract(epoch from produced_at) * 1000000)::bigint,
                 'created_at', (extract(epoch from created_at) * 1000000)::bigint, 'mark', encode(mark, 'hex'),
-                'quarantined_at', (extract(epoch from quarantined_at) * 1000000)::bigint)::text
+                'quarantined_at', (extract(epoch from quarantined_at) * 1000000)::bigint,
+                'erased_at', (extract(epoch from erased_at) * 1000000)::bigint)::text
             from rejoinder_records
             where project_id = $1 and thread_id = $2 and sequence > $3 and sequence <= $4
             order by sequence limit $5
