@@ -4,6 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
 /// A position that proves itself: `<epoch>.<sequence>.<mark>`, where the mark is the beginning of the chained mark at that
 /// sequence. After a rollback, or in another thread, the mark there is another one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -122,6 +124,49 @@ impl FromStr for Position {
     }
 }
 
+/// Where a page of history goes on: at a record, or among the rows of before the numbering, which have no sequence.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum RecordPlace {
+    /// A row without a sequence: its time as the database sorts it, and its id.
+    Legacy {
+        /// The time.
+        created: String,
+        /// The step.
+        id: String,
+    },
+    /// A position among the numbered records.
+    Numbered(Position),
+}
+
+const LEGACY: &str = "legacy:";
+
+impl fmt::Display for RecordPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let encoded = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
+        match self {
+            Self::Legacy { created, id } => write!(f, "{LEGACY}{}:{}", encoded(created), encoded(id)),
+            Self::Numbered(Position::Sequence(sequence)) => write!(f, "{sequence}"),
+            Self::Numbered(Position::Token(token)) => write!(f, "{token}"),
+        }
+    }
+}
+
+impl FromStr for RecordPlace {
+    type Err = BadCursor;
+
+    fn from_str(text: &str) -> Result<Self, BadCursor> {
+        let Some(rest) = text.strip_prefix(LEGACY) else { return Ok(Self::Numbered(text.parse()?)) };
+        let (created, id) = rest.split_once(':').ok_or(BadCursor)?;
+        let decoded = |text| match percent_decode_str(text).decode_utf8() {
+            // No database takes such a text.
+            Ok(text) if text.contains('\0') => Err(BadCursor),
+            Ok(text) => Ok(text.into_owned()),
+            Err(_) => Err(BadCursor),
+        };
+        Ok(Self::Legacy { created: decoded(created)?, id: decoded(id)? })
+    }
+}
+
 /// Digits only: `parse` would take a sign. The databases count to 2^63 - 1.
 fn sequence(text: &str) -> Result<u64, BadCursor> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -159,6 +204,22 @@ mod tests {
         assert_eq!("none.0.0".parse(), Ok(Position::Token(CursorToken::none())));
         assert_eq!("17".parse(), Ok(Position::Sequence(17)));
         assert_eq!("9223372036854775807".parse(), Ok(Position::Sequence(i64::MAX.unsigned_abs())));
+    }
+
+    #[test]
+    fn a_place_is_read_as_it_was_written() {
+        let legacy = |created: &str, id: &str| RecordPlace::Legacy { created: created.into(), id: id.into() };
+        for place in [
+            legacy("2026-01-01T00:00:00.5", "a:b%é/1"),
+            legacy("", "s"),
+            RecordPlace::Numbered(Position::Sequence(44)),
+            RecordPlace::Numbered(Position::Token(CursorToken::new(EPOCH, 44, "a81f03be00112233"))),
+        ] {
+            assert_eq!(place.to_string().parse(), Ok(place));
+        }
+        for text in ["legacy:", "legacy:a", "legacy:%FF:a", "legacy:%00:a", "legacy", "Legacy:a:b"] {
+            assert_eq!(text.parse::<RecordPlace>(), Err(BadCursor), "{text:?}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod append;
 mod assemble;
 mod bad;
 mod files;
+mod history;
 pub mod incomplete;
 mod known;
 mod lost;
@@ -27,6 +28,9 @@ mod tables;
 mod writes;
 
 pub use files::FileRow;
+pub use history::{
+    Execution, LARGEST_PAGE, MarkAt, OpenInteraction, PAGE_BYTES, PageQuery, PlacedRecord, RecordPage, ThreadSnapshot,
+};
 pub use mark::Mark;
 pub use options::{OpenOptions, open};
 
@@ -307,6 +311,15 @@ pub trait Store: Send + Sync + 'static {
 
     /// Where a thread's numbering stands; `None` before its first record.
     async fn cursor(&self, thread: &ThreadId) -> Result<Option<Cursor>, StoreError>;
+
+    /// A thread at one moment, as the records API tells it; `None` when it is unknown or deleted.
+    async fn snapshot(&self, thread: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError>;
+
+    /// A page of a thread's history, at one moment; `None` when the thread is unknown or deleted.
+    async fn record_page(&self, thread: &ThreadId, query: &PageQuery) -> Result<Option<RecordPage>, StoreError>;
+
+    /// Where a thread's numbering stands and what its mark is at a sequence, at one moment, to check a position by.
+    async fn mark_at(&self, thread: &ThreadId, sequence: u64) -> Result<MarkAt, StoreError>;
 
     /// An element of a thread; `None` when there is none, or the thread was deleted.
     async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError>;

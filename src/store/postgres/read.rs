@@ -29,7 +29,7 @@ pub(super) struct Reads {
 }
 
 /// A row of `threads` as an object.
-const THREAD: &str = r#"json_build_object('id', t.id, 'createdAt', t."createdAt", 'name', t.name,
+pub(super) const THREAD: &str = r#"json_build_object('id', t.id, 'createdAt', t."createdAt", 'name', t.name,
     'userId', t."userId", 'userIdentifier', t."userIdentifier", 'tags', t.tags, 'metadata', t.metadata)::text"#;
 
 /// The columns of `steps` that pages see.
@@ -149,7 +149,7 @@ fn threads(newest: &str, steps: &str, feedbacks: &str) -> Arc<str> {
 
 impl PostgresStore {
     /// The id as the column can hold it; another spelling of a uuid is another id, which nobody has.
-    fn known(&self, id: &ThreadId) -> bool {
+    pub(super) fn known(&self, id: &ThreadId) -> bool {
         self.tables.columns.takes("threads", "id", id.as_str())
     }
 
