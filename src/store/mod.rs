@@ -312,6 +312,9 @@ pub trait Store: Send + Sync + 'static {
     /// Where a thread's numbering stands; `None` before its first record.
     async fn cursor(&self, thread: &ThreadId) -> Result<Option<Cursor>, StoreError>;
 
+    /// Adds a reason why the history of threads is not whole ([`incomplete`]). Threads that are not there have none.
+    async fn mark_incomplete(&self, threads: &[ThreadId], reason: &str) -> Result<(), StoreError>;
+
     /// A thread at one moment, as the records API tells it; `None` when it is unknown or deleted.
     async fn snapshot(&self, thread: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError>;
 

@@ -29,6 +29,7 @@ pub struct State {
     pub partials: Vec<Vec<Partial>>,
     pub sessions: Vec<Vec<LiveSession>>,
     pub forgotten: Vec<Vec<String>>,
+    pub incomplete: Vec<(ThreadId, String)>,
     latest: HashMap<ThreadId, u64>,
 }
 
@@ -148,6 +149,12 @@ impl Store for FakeStore {
 
     async fn cursor(&self, _: &ThreadId) -> Result<Option<Cursor>, StoreError> {
         Ok(None)
+    }
+
+    async fn mark_incomplete(&self, threads: &[ThreadId], reason: &str) -> Result<(), StoreError> {
+        self.answer()?;
+        self.state().incomplete.extend(threads.iter().map(|thread| (thread.clone(), reason.to_owned())));
+        Ok(())
     }
 
     async fn snapshot(&self, _: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {
