@@ -2,6 +2,7 @@
 
 mod fetch;
 mod log;
+mod number;
 mod serve;
 mod verify;
 
@@ -43,6 +44,8 @@ enum Command {
     },
     /// Print a new secret for CHAINLIT_AUTH_SECRET
     Secret,
+    /// Give numbers to what a thread has without: rows of before its first record
+    Number(Box<number::Number>),
     /// Look whether the records of a database are what was stored, and its rows what the records say
     Verify(Box<verify::Verify>),
 }
@@ -95,6 +98,7 @@ fn run(app: Result<App, BuildError>, secrets: Secrets) -> ExitCode {
             println!("{}", Secret::generate().expose());
             Ok(())
         }
+        Command::Number(number) => number.run(),
         Command::Verify(verify) => verify.run(),
     };
     match done {

@@ -4,8 +4,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-
 /// A position that proves itself: `<epoch>.<sequence>.<mark>`, where the mark is the beginning of the chained mark at that
 /// sequence. After a rollback, or in another thread, the mark there is another one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -142,9 +140,9 @@ const LEGACY: &str = "legacy:";
 
 impl fmt::Display for RecordPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let encoded = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
         match self {
-            Self::Legacy { created, id } => write!(f, "{LEGACY}{}:{}", encoded(created), encoded(id)),
+            // Letters and digits only: clients put it into an address as it is.
+            Self::Legacy { created, id } => write!(f, "{LEGACY}{}:{}", hex(created), hex(id)),
             Self::Numbered(Position::Sequence(sequence)) => write!(f, "{sequence}"),
             Self::Numbered(Position::Token(token)) => write!(f, "{token}"),
         }
@@ -157,14 +155,23 @@ impl FromStr for RecordPlace {
     fn from_str(text: &str) -> Result<Self, BadCursor> {
         let Some(rest) = text.strip_prefix(LEGACY) else { return Ok(Self::Numbered(text.parse()?)) };
         let (created, id) = rest.split_once(':').ok_or(BadCursor)?;
-        let decoded = |text| match percent_decode_str(text).decode_utf8() {
-            // No database takes such a text.
-            Ok(text) if text.contains('\0') => Err(BadCursor),
-            Ok(text) => Ok(text.into_owned()),
-            Err(_) => Err(BadCursor),
-        };
-        Ok(Self::Legacy { created: decoded(created)?, id: decoded(id)? })
+        Ok(Self::Legacy { created: unhex(created)?, id: unhex(id)? })
     }
+}
+
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Result<String, BadCursor> {
+    if !is_hex(text) || text.len() % 2 != 0 {
+        return Err(BadCursor);
+    }
+    let digits = text.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap_or_default());
+    let bytes = digits.map(|pair| u8::from_str_radix(pair, 16)).collect::<Result<Vec<u8>, _>>();
+    let text = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()).ok_or(BadCursor)?;
+    // No database takes such a text.
+    if text.contains('\0') { Err(BadCursor) } else { Ok(text) }
 }
 
 /// Digits only: `parse` would take a sign. The databases count to 2^63 - 1.
@@ -217,7 +224,16 @@ mod tests {
         ] {
             assert_eq!(place.to_string().parse(), Ok(place));
         }
-        for text in ["legacy:", "legacy:a", "legacy:%FF:a", "legacy:%00:a", "legacy", "Legacy:a:b"] {
+        for text in [
+            "legacy:",
+            "legacy:61",
+            "legacy:ff:61",
+            "legacy:00:61",
+            "legacy:6:61",
+            "legacy:6g:61",
+            "legacy",
+            "Legacy:61:61",
+        ] {
             assert_eq!(text.parse::<RecordPlace>(), Err(BadCursor), "{text:?}");
         }
     }

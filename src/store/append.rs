@@ -10,6 +10,7 @@ use super::prepare::{Guard, Prepared, PreparedRecord};
 use super::probe::Point;
 use super::writes::{CursorRow, Writes};
 use super::{Appended, StoreError, Stored};
+use crate::id::ThreadId;
 
 /// An open transaction of a backend. Dropping it rolls back.
 #[async_trait]
@@ -22,6 +23,12 @@ pub(super) trait Work: Send {
     async fn mark(&mut self) -> Result<(), Failure>;
     /// Takes back what was done since the mark and keeps the mark.
     async fn undo(&mut self) -> Result<(), Failure>;
+    /// The records of a thread that are not put aside, as a JSON array: id, number, time, hash, entity, type.
+    async fn numbers(&mut self, thread: &ThreadId) -> Result<String, Failure>;
+    /// Takes every number of a thread away.
+    async fn clear_numbers(&mut self, thread: &ThreadId) -> Result<(), Failure>;
+    /// Gives records numbers and marks, from a JSON array of id, sequence, mark; and the cursor its epoch.
+    async fn set_numbers(&mut self, thread: &ThreadId, numbers: &str, epoch: &str) -> Result<(), Failure>;
     /// Makes it true.
     async fn commit(self: Box<Self>) -> Result<(), Failure>;
 }

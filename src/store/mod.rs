@@ -13,6 +13,7 @@ mod known;
 mod lost;
 mod mark;
 mod migrations;
+mod number;
 mod options;
 mod partial;
 mod place;
@@ -330,6 +331,13 @@ pub trait Store: Send + Sync + 'static {
 
     /// Where a thread's numbering stands and what its mark is at a sequence, at one moment, to check a position by.
     async fn mark_at(&self, thread: &ThreadId, sequence: u64) -> Result<MarkAt, StoreError>;
+
+    /// Gives numbers to what a thread has without: rows of before its first record, records of while numbering was
+    /// switched off. Old rows come first, every number changes, and so does the epoch. Gives how many got one.
+    async fn number(&self, thread: &ThreadId) -> Result<u64, StoreError>;
+
+    /// Threads, in the order of their ids, after one of them.
+    async fn stored_threads(&self, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadId>, StoreError>;
 
     /// Threads that have a cursor, in the order of their ids, after one of them.
     async fn recorded_threads(&self, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadId>, StoreError>;

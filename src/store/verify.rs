@@ -162,7 +162,7 @@ fn is_same(folded: &Step, row: &Step) -> bool {
     *folded == row
 }
 
-fn unhex(text: &str) -> Option<[u8; 32]> {
+pub(super) fn unhex(text: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
     if text.len() != 64 || !text.is_ascii() {
         return None;

@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::access::Access;
 use super::error::RecordError;
@@ -13,10 +13,13 @@ use crate::conversation::Cancelled;
 use crate::http::Shared;
 use crate::id::ExecutionId;
 
-#[derive(Default, Deserialize)]
-struct Wish {
-    #[serde(default)]
-    expected_execution_id: Option<ExecutionId>,
+/// Which execution the body of a request names; an empty body names none.
+fn expected(body: &[u8]) -> Result<Option<ExecutionId>, serde_json::Error> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let wish: Map<String, Value> = serde_json::from_slice(body)?;
+    wish.get("expected_execution_id").map_or(Ok(None), Option::deserialize)
 }
 
 /// Tells what runs on a thread to stop: everything, or the execution that is expected to run. The same key again gets the
@@ -31,12 +34,7 @@ pub(super) async fn cancel(
     let key = headers.get("idempotency-key").and_then(|value| value.to_str().ok()).map(str::trim);
     let key = key.filter(|key| (1..=255).contains(&key.len()));
     let key = key.ok_or(RecordError::invalid("An Idempotency-Key of 1 to 255 characters is needed."))?;
-    let wish: Wish = if body.is_empty() {
-        Wish::default()
-    } else {
-        serde_json::from_slice(&body).map_err(|_| RecordError::invalid("The body is not what it must be."))?
-    };
-    let expected = wish.expected_execution_id;
+    let expected = expected(&body).map_err(|_| RecordError::invalid("The body is not what it must be."))?;
     let place = (access.thread.clone(), key.to_owned());
     let command = http.commands.get(place, expected.clone()).ok_or(RecordError::key_reused())?;
     let answer = command

@@ -6,6 +6,7 @@ use sqlx::{AssertSqlSafe, Postgres, Row, Transaction};
 
 use super::PostgresStore;
 use super::sql::{LOCK, Sql};
+use crate::id::ThreadId;
 use crate::store::StoreError;
 use crate::store::append::{Failure, Work, Works};
 use crate::store::known::{Answer, Known, Lookup};
@@ -215,6 +216,45 @@ impl Work for PostgresWork {
 
     async fn undo(&mut self) -> Result<(), Failure> {
         self.run("rollback to savepoint piece").await
+    }
+
+    async fn numbers(&mut self, thread: &ThreadId) -> Result<String, Failure> {
+        let rows = sqlx::query_scalar(
+            r#"
+            select coalesce(json_agg(json_build_object('id', record_id, 'sequence', sequence,
+                'created_at', (extract(epoch from created_at) * 1000000)::bigint,
+                'hash', encode(content_hash, 'hex'), 'entity', entity_id, 'type', record_type)), '[]')::text
+            from rejoinder_records where project_id = $1 and thread_id = $2 and quarantined_at is null
+            "#,
+        );
+        Ok(rows.bind(&self.project).bind(thread.as_str()).fetch_one(&mut *self.transaction).await?)
+    }
+
+    async fn clear_numbers(&mut self, thread: &ThreadId) -> Result<(), Failure> {
+        sqlx::query("update rejoinder_records set sequence = null where project_id = $1 and thread_id = $2")
+            .bind(&self.project)
+            .bind(thread.as_str())
+            .execute(&mut *self.transaction)
+            .await?;
+        Ok(())
+    }
+
+    async fn set_numbers(&mut self, thread: &ThreadId, numbers: &str, epoch: &str) -> Result<(), Failure> {
+        let numbered = sqlx::query(
+            r#"
+            update rejoinder_records as o set sequence = r.sequence, mark = decode(r.mark, 'hex')
+                from jsonb_to_recordset($3::jsonb) as r (id text, sequence bigint, mark text)
+                where o.project_id = $1 and o.thread_id = $2 and o.record_id = r.id
+            "#,
+        );
+        numbered.bind(&self.project).bind(thread.as_str()).bind(numbers).execute(&mut *self.transaction).await?;
+        sqlx::query("update rejoinder_cursors set epoch = $3 where project_id = $1 and thread_id = $2")
+            .bind(&self.project)
+            .bind(thread.as_str())
+            .bind(epoch)
+            .execute(&mut *self.transaction)
+            .await?;
+        Ok(())
     }
 
     async fn commit(self: Box<Self>) -> Result<(), Failure> {

@@ -289,6 +289,22 @@ impl PostgresStore {
         rows.iter().map(|row| RecordRow::read(row)).collect()
     }
 
+    pub(super) async fn read_stored_threads(
+        &self,
+        after: Option<&ThreadId>,
+        limit: u32,
+    ) -> Result<Vec<ThreadId>, StoreError> {
+        let ids: Vec<String> = sqlx::query_scalar(
+            r#"select id::text from threads where id::text collate "C" > $1 order by id::text collate "C" limit $2"#,
+        )
+        .bind(after.map_or("", ThreadId::as_str))
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        Ok(ids.into_iter().map(ThreadId::from).collect())
+    }
+
     pub(super) async fn read_recorded_threads(
         &self,
         after: Option<&ThreadId>,

@@ -5,6 +5,7 @@ use sqlx::{Row, Sqlite, SqliteConnection, Transaction};
 
 use super::SqliteStore;
 use super::sql::READ;
+use crate::id::ThreadId;
 use crate::store::StoreError;
 use crate::store::append::{Failure, Work, Works};
 use crate::store::known::{Answer, Known, KnownCursor, Lookup};
@@ -95,6 +96,44 @@ impl Work for SqliteWork {
 
     async fn undo(&mut self) -> Result<(), Failure> {
         self.run("rollback to savepoint piece").await
+    }
+
+    async fn numbers(&mut self, thread: &ThreadId) -> Result<String, Failure> {
+        let rows = sqlx::query_scalar(
+            r#"
+            select json_group_array(json_object('id', record_id, 'sequence', sequence, 'created_at', created_at,
+                'hash', hex(content_hash), 'entity', entity_id, 'type', record_type))
+            from rejoinder_records where project_id = $1 and thread_id = $2 and quarantined_at is null
+            "#,
+        );
+        Ok(rows.bind(&self.project).bind(thread.as_str()).fetch_one(&mut *self.transaction).await?)
+    }
+
+    async fn clear_numbers(&mut self, thread: &ThreadId) -> Result<(), Failure> {
+        sqlx::query("update rejoinder_records set sequence = null where project_id = $1 and thread_id = $2")
+            .bind(&self.project)
+            .bind(thread.as_str())
+            .execute(&mut *self.transaction)
+            .await?;
+        Ok(())
+    }
+
+    async fn set_numbers(&mut self, thread: &ThreadId, numbers: &str, epoch: &str) -> Result<(), Failure> {
+        let numbered = sqlx::query(
+            r#"
+            update rejoinder_records set sequence = j.value ->> 'sequence', mark = unhex(j.value ->> 'mark')
+                from json_each($3) as j
+                where project_id = $1 and thread_id = $2 and record_id = j.value ->> 'id'
+            "#,
+        );
+        numbered.bind(&self.project).bind(thread.as_str()).bind(numbers).execute(&mut *self.transaction).await?;
+        sqlx::query("update rejoinder_cursors set epoch = $3 where project_id = $1 and thread_id = $2")
+            .bind(&self.project)
+            .bind(thread.as_str())
+            .bind(epoch)
+            .execute(&mut *self.transaction)
+            .await?;
+        Ok(())
     }
 
     async fn commit(self: Box<Self>) -> Result<(), Failure> {

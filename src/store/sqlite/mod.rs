@@ -34,6 +34,7 @@ use sqlx::{Sqlite, SqlitePool, Transaction};
 use super::append::append;
 use super::files;
 use super::lost::settled;
+use super::number;
 use super::prepare::prepare;
 use super::probe::Probes;
 use super::{
@@ -151,6 +152,14 @@ impl Store for SqliteStore {
 
     async fn mark_incomplete(&self, threads: &[ThreadId], reason: &str) -> Result<(), StoreError> {
         self.add_reason(threads, reason).await
+    }
+
+    async fn number(&self, thread: &ThreadId) -> Result<u64, StoreError> {
+        number::number(self, thread).await
+    }
+
+    async fn stored_threads(&self, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadId>, StoreError> {
+        self.read_stored_threads(after, limit).await
     }
 
     async fn recorded_threads(&self, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadId>, StoreError> {

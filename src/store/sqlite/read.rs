@@ -220,6 +220,20 @@ impl SqliteStore {
         rows.iter().map(|row| RecordRow::read(row)).collect()
     }
 
+    pub(super) async fn read_stored_threads(
+        &self,
+        after: Option<&ThreadId>,
+        limit: u32,
+    ) -> Result<Vec<ThreadId>, StoreError> {
+        let ids: Vec<String> = sqlx::query_scalar("select id from threads where id > $1 order by id limit $2")
+            .bind(after.map_or("", ThreadId::as_str))
+            .bind(i64::from(limit))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(StoreError::Unavailable)?;
+        Ok(ids.into_iter().map(ThreadId::from).collect())
+    }
+
     pub(super) async fn read_recorded_threads(
         &self,
         after: Option<&ThreadId>,

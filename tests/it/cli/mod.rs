@@ -2,6 +2,7 @@
 
 mod config;
 mod fetch;
+mod records;
 mod serve;
 
 use std::path::Path;

@@ -10,6 +10,8 @@ use crate::support::records::{message, record, started, store};
 on_both! {
     a_good_history_is_found_good,
     what_was_changed_is_found,
+    old_rows_get_numbers_when_somebody_asks,
+    what_came_without_a_number_gets_one_in_its_place,
 }
 
 async fn a_good_history_is_found_good(database: &Database) {
@@ -74,4 +76,51 @@ async fn what_was_changed_is_found(database: &Database) {
     let thread = good("x").await;
     database.run(&of(&thread, "delete from rejoinder_records where record_id = '150-{t}'")).await;
     assert_eq!(verify(&*db, &thread).await.unwrap(), [Finding::Gap(150)]);
+}
+
+/// Decision 8. Red when: the epoch stays, old rows come last, or a row is numbered twice.
+async fn old_rows_get_numbers_when_somebody_asks(database: &Database) {
+    chainlit(database, "").await;
+    let db = database.open().await;
+    let thread = ThreadId::from(THREAD);
+    let new = uuid::Uuid::new_v4().to_string();
+    store(&*db, &thread, vec![record("a", message(&thread, &new, "new"))]).await;
+    let before = db.cursor(&thread).await.unwrap().unwrap();
+    let shown = db.thread(&thread).await.unwrap().unwrap().thread;
+    assert_eq!(db.number(&thread).await.unwrap(), 7, "the thread, four steps, an element, a vote");
+    let after = db.cursor(&thread).await.unwrap().unwrap();
+    assert_ne!(before.epoch, after.epoch);
+    assert_eq!(after.latest, 8);
+    let records = db.records(&thread, 0, None, 100).await.unwrap();
+    assert_eq!(records.last().unwrap().id.as_str(), "a");
+    assert_eq!(records[1].id.as_str(), QUESTION, "its id is the step's");
+    assert_eq!(verify(&*db, &thread).await.unwrap(), []);
+    let stored = db.thread(&thread).await.unwrap().unwrap();
+    assert_eq!((stored.thread, stored.incomplete), (shown, Default::default()), "nothing is shown otherwise");
+    assert_eq!(db.snapshot(&thread).await.unwrap().unwrap().legacy, 0);
+    assert_eq!(db.number(&thread).await.unwrap(), 0);
+    assert_eq!(db.cursor(&thread).await.unwrap().unwrap(), after, "nothing was without");
+    assert_eq!(db.stored_threads(None, 10).await.unwrap(), [thread]);
+    assert_eq!(db.number(&"nobody's".into()).await.unwrap(), 0);
+}
+
+async fn what_came_without_a_number_gets_one_in_its_place(database: &Database) {
+    let of =
+        |thread: &ThreadId, id: &str| record(format!("{id}-{thread}"), message(thread, &format!("{id}-{thread}"), id));
+    let db = database.open().await;
+    let thread = started(&*db).await;
+    store(&*db, &thread, vec![of(&thread, "a")]).await;
+    db.close().await;
+    let off = rejoinder::store::OpenOptions { numbered: false, ..Default::default() };
+    let db = database.open_with(off).await;
+    store(&*db, &thread, vec![of(&thread, "b")]).await;
+    db.close().await;
+    let db = database.open().await;
+    store(&*db, &thread, vec![of(&thread, "c")]).await;
+    assert_eq!(db.number(&thread).await.unwrap(), 1);
+    let records = db.records(&thread, 0, None, 100).await.unwrap();
+    let ids: Vec<&str> = records.iter().map(|record| record.id.as_str().split('-').next().unwrap()).collect();
+    assert_eq!(ids, ["start", "a", "b", "c"]);
+    assert_eq!(verify(&*db, &thread).await.unwrap(), []);
+    assert!(db.snapshot(&thread).await.unwrap().unwrap().incomplete.is_empty());
 }

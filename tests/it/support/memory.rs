@@ -206,6 +206,14 @@ impl Store for Memory {
         Ok(())
     }
 
+    async fn number(&self, _: &ThreadId) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
+    async fn stored_threads(&self, _: Option<&ThreadId>, _: u32) -> Result<Vec<ThreadId>, StoreError> {
+        Ok(Vec::new())
+    }
+
     async fn recorded_threads(&self, _: Option<&ThreadId>, _: u32) -> Result<Vec<ThreadId>, StoreError> {
         Ok(Vec::new())
     }

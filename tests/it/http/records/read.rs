@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{at, numbers, on_both, page, put};
 use crate::store::adoption::{THREAD, chainlit};
 use crate::support::database::Database;
-use crate::support::records::{ANNA, append, message, record};
+use crate::support::records::{ANNA, message, record};
 use crate::support::server::{House, open_app, password_app};
 
 #[tokio::test]
@@ -190,6 +190,7 @@ async fn a_guest_reads_what_is_shared_and_changes_nothing() {
 async fn a_thread_without_an_owner_is_read_by_the_session_on_it() {
     let database = Database::sqlite().await.unwrap();
     let thread = put(&database, None, |_| Vec::new()).await;
+    let other = put(&database, None, |_| Vec::new()).await;
     let server = House::new().with_page().serve_with(open_app(), at(&database)).await;
     let visitor = server.visitor();
     for path in [format!("/sessions/{thread}"), format!("/sessions/{thread}?session_id=nobody")] {
@@ -208,17 +209,6 @@ async fn a_thread_without_an_owner_is_read_by_the_session_on_it() {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     assert_eq!(status, StatusCode::OK);
-    let other = put_other(&server, &database).await;
     let foreign = visitor.get(&format!("/sessions/{other}?session_id={}", page.session)).await;
     assert_eq!(foreign.status, StatusCode::NOT_FOUND, "a session opens its own thread only");
-}
-
-/// A second anonymous thread, put beside a running server by its own words.
-async fn put_other(server: &crate::support::server::Running, _: &Database) -> rejoinder::id::ThreadId {
-    let thread = rejoinder::id::ThreadId::random();
-    let _ = append(&thread, Vec::new());
-    let mut other = crate::support::page::Visitor { name: "other".into(), cookie: String::new() }.page();
-    other.come(server.addr).await;
-    other.until_text("hello").await;
-    other.thread().into()
 }
