@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::{AskError, Command, Content, FileError, FileKeeper, FilePlace, FileReader, NewFile, Said};
+use super::{AskError, Command, Content, FileError, FileKeeper, FilePlace, FileReader, NewAsk, NewFile, Said};
 use crate::id::{FileId, StepId};
 use crate::protocol::{Action, AskKind, Element, ServerEvent, Step, StepKind, StoredFile, Toast};
 
@@ -96,7 +96,8 @@ impl Recording {
                     step.streaming = false;
                 }
             }
-            Command::Ask { step, kind, actions, element, answer, .. } => {
+            Command::Ask(ask) => {
+                let NewAsk { step, kind, actions, element, answer, .. } = *ask;
                 let asked = step.id.clone();
                 words.put(step);
                 let chosen = words.answers.pop_front().and_then(|text| words.answered(text, &kind, &actions));

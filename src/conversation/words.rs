@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tracing::debug;
 
-use super::ask::NewAsk;
 use super::feed::{Audience, Then};
 use super::run::Ended;
 use super::state::{Conversation, Growing, Stage};
@@ -94,9 +93,7 @@ impl Conversation {
                 self.cut_off(&id, &mut records, &mut shows);
                 self.said(&speaker, records, shows);
             }
-            Command::Ask { step, kind, actions, element, timeout, answer } => {
-                self.ask(speaker, NewAsk { step, kind, actions, element, timeout, answer });
-            }
+            Command::Ask(ask) => self.ask(speaker, *ask),
             Command::Call { name, args, timeout, answer } => {
                 self.call_function(speaker, (name, args), timeout, answer);
             }

@@ -15,10 +15,13 @@ use crate::support::raw::Raw;
 use crate::support::records::ANNA;
 use crate::support::server::Running;
 
+/// A vote, and whose it was.
+type Heard = (Feedback, Option<String>);
+
 /// What the hook was told, and what it does then.
 #[derive(Clone, Default)]
 struct Votes {
-    heard: Arc<Mutex<Vec<(Feedback, Option<String>)>>>,
+    heard: Arc<Mutex<Vec<Heard>>>,
     fails: Arc<Mutex<&'static str>>,
 }
 
