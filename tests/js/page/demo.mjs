@@ -88,10 +88,10 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
 
   await person.send("tasks");
   await person.sees("assistant_message", "All three tasks are done.");
-  await page.getByText("write the answer").first().waitFor();
+  await page.getByText("write the answer").locator("visible=true").first().waitFor();
   await person.send("side");
   await person.sees("assistant_message", "The side view is open.");
-  await page.getByText("Beside the chat there is room").waitFor();
+  await page.getByText("Beside the chat there is room").locator("visible=true").first().waitFor();
   await shot("side");
 
   await person.send("commands");
