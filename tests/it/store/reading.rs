@@ -80,7 +80,7 @@ async fn the_list_is_newest_first_and_stable_under_insertion(database: &Database
     assert_eq!(list(&*db, &query(1, None)).await, threads[4..]);
 }
 
-/// Red when the place of the last thread is looked up instead of remembered, or what came later counts.
+/// The place of the last thread is remembered instead of looked up, and what came later does not count.
 async fn each_thread_comes_once_while_threads_come_and_move(database: &Database) {
     let db = database.open().await;
     let mut threads = Vec::new();
