@@ -84,10 +84,11 @@ impl Recording {
             Command::Remove(id) => words.steps.retain(|step| step.id != id),
             Command::Token(token) => {
                 if let Some(step) = words.steps.iter_mut().find(|step| step.id == token.id) {
+                    let text = if token.is_input { &mut step.input } else { &mut step.output };
                     if token.is_sequence {
-                        step.output = token.token;
+                        *text = token.token;
                     } else {
-                        step.output.push_str(&token.token);
+                        text.push_str(&token.token);
                     }
                 }
             }
