@@ -10,10 +10,13 @@ export interface Block {
   readonly id: string | undefined;
 }
 
+const LF = 10;
+const CR = 13;
+
 /** Cuts text into blocks, however the network cut it. Comments, `retry:` and unknown fields are nothing. */
 export class BlockParser {
-  #rest = "";
-  #lookedAt = 0;
+  /** The pieces of a line that has not ended: joined once, so a long line costs its length. */
+  #pieces: string[] = [];
   #afterCr = false;
   #name = "";
   #data: string[] = [];
@@ -22,26 +25,25 @@ export class BlockParser {
   /** The blocks that `text` completes. A block without data is none. */
   push(text: string): Block[] {
     const blocks: Block[] = [];
+    let start = 0;
     if (this.#afterCr && text !== "") {
       // The other half of a CR LF that was cut between the two.
-      if (text.startsWith("\n")) text = text.slice(1);
+      if (text.startsWith("\n")) start = 1;
       this.#afterCr = false;
     }
-    this.#rest += text;
-    let start = 0;
-    // What was looked at before holds no line end, so a long line costs its length once.
-    for (let at = this.#lookedAt; at < this.#rest.length; at++) {
-      const end = this.#rest.charCodeAt(at);
-      if (end !== 10 && end !== 13) continue;
-      this.#line(this.#rest.slice(start, at), blocks);
-      if (end === 13) {
-        if (at + 1 === this.#rest.length) this.#afterCr = true;
-        else if (this.#rest.charCodeAt(at + 1) === 10) at++;
+    for (let at = start; at < text.length; at++) {
+      const end = text.charCodeAt(at);
+      if (end !== LF && end !== CR) continue;
+      this.#pieces.push(text.slice(start, at));
+      this.#line(this.#pieces.join(""), blocks);
+      this.#pieces = [];
+      if (end === CR) {
+        if (at + 1 === text.length) this.#afterCr = true;
+        else if (text.charCodeAt(at + 1) === LF) at++;
       }
       start = at + 1;
     }
-    this.#rest = this.#rest.slice(start);
-    this.#lookedAt = this.#rest.length;
+    if (start < text.length) this.#pieces.push(text.slice(start));
     return blocks;
   }
 

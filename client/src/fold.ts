@@ -94,6 +94,7 @@ export interface Vote extends Entity {
 /** A thread as its events tell it. Maps are in the order in which things first came. */
 export interface Folded {
   readonly thread: { readonly name: string | null; readonly tags: readonly string[]; readonly metadata: Json };
+  /** The chat settings, which live in the metadata. */
   readonly settings: Json;
   readonly messages: ReadonlyMap<string, Message>;
   readonly steps: ReadonlyMap<string, Work>;
@@ -213,8 +214,7 @@ class Draft {
       case "thread.updated":
         return this.#thread(event, event.payload);
       case "settings.updated":
-        if (this.#isNews(event, "settings")) this.folded = { ...this.folded, settings: event.payload.values };
-        return;
+        return this.#thread(event, { metadata: { [SETTINGS]: event.payload.values } });
       case "record.erased":
         return this.#erased(event);
     }
@@ -352,14 +352,11 @@ class Draft {
   #thread(event: KnownEvent, payload: Payloads["thread.updated"]): void {
     if (!this.#isNews(event, "thread")) return;
     const { thread } = this.folded;
-    const metadata = { ...thread.metadata };
-    for (const [key, value] of Object.entries(payload.metadata ?? {})) {
-      if (value === null) delete metadata[key];
-      else metadata[key] = value;
-    }
+    const merged = { ...thread.metadata, ...payload.metadata };
+    const metadata = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
     const name = payload.name ?? thread.name;
     const tags = payload.tags ?? thread.tags;
-    this.folded = { ...this.folded, thread: { name, tags, metadata } };
+    this.folded = { ...this.folded, thread: { name, tags, metadata }, settings: settingsIn(metadata) };
   }
 
   /** What was erased loses its words, not its place. */
@@ -434,6 +431,14 @@ class Draft {
     return this.folded[name] as Writable<Folded[M]>;
   }
 }
+
+/** The chat settings as a thread's metadata holds them. */
+export function settingsIn(metadata: Json): Json {
+  const settings = metadata[SETTINGS];
+  return typeof settings === "object" && settings !== null ? (settings as Json) : {};
+}
+
+const SETTINGS = "chat_settings";
 
 /** Where an event stands in its thread: 0 when it was written before there were numbers. */
 function place(event: KnownEvent): number {

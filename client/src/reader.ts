@@ -81,6 +81,7 @@ export class Reader {
 
   /** Takes a new snapshot, at once. */
   reload(): void {
+    this.#mustLoad = true;
     this.#mayHurry = true;
     this.#interrupt({ do: "load", why: "asked for" });
     this.#wake();
@@ -102,7 +103,7 @@ export class Reader {
       const next = await this.#attempt();
       // `close` may have come in between.
       if (this.#state.stopped !== null) break;
-      this.#hear({ heard: "disconnected" });
+      this.#hear({ heard: "disconnected", why: next.why });
       if (next.do === "stop") {
         this.#stop(next.why);
         break;
@@ -177,6 +178,7 @@ export class Reader {
   async #load(attempt: Attempt): Promise<boolean> {
     const { thread, accept } = this.#options;
     const start = await snapshot(this.#options, thread, attempt.signal);
+    if (!attempt.isCurrent()) return false;
     attempt.listen();
     const loading = new Loading(start);
     const range = { through: start.read.latest_sequence };

@@ -4,7 +4,7 @@
 // that nothing is missing; only an event's own id, `ready` and `checkpoint` move the second one.
 
 import { type Event, VERSION } from "./event.js";
-import { type Folded, NOTHING, fold } from "./fold.js";
+import { type Folded, NOTHING, fold, settingsIn } from "./fold.js";
 import type { Frame } from "./frame.js";
 import type { Page } from "./page.js";
 import { NO_PREVIEWS, type Previews, reset, retire, show } from "./preview.js";
@@ -44,6 +44,8 @@ export interface ReaderState {
   /** The last {@link RECENT} events as they came, unknown ones too. The thread itself is in `folded`. */
   readonly recent: readonly Event[];
   readonly history: History;
+  /** Why it is not live, when it was before; for a log, not for a person. */
+  readonly trouble: string | null;
   /** It has not been live for two seconds. */
   readonly overdue: boolean;
   /** The server speaks a later version: some of what it says is not shown. */
@@ -54,7 +56,7 @@ export interface ReaderState {
 export type Input =
   | { readonly heard: "loaded"; readonly loaded: Loaded }
   | { readonly heard: "frame"; readonly frame: Frame }
-  | { readonly heard: "disconnected" }
+  | { readonly heard: "disconnected"; readonly why: string }
   | { readonly heard: "overdue" }
   | { readonly heard: "stopped"; readonly reason: string };
 
@@ -80,6 +82,7 @@ export function begin(thread: string): ReaderState {
     previews: NO_PREVIEWS,
     recent: [],
     history: { complete: true, reasons: [] },
+    trouble: null,
     overdue: false,
     outdated: false,
   };
@@ -94,6 +97,7 @@ export function reduce(state: ReaderState, input: Input): { readonly state: Read
       return goOn({
         ...state,
         status: state.status === "live" ? "reconnecting" : state.status,
+        trouble: input.why,
         previews: NO_PREVIEWS,
       });
     case "overdue":
@@ -122,7 +126,7 @@ function onFrame(state: ReaderState, frame: Frame): { readonly state: ReaderStat
       };
       if (frame.frame === "checkpoint") return goOn(proven);
       const { history_complete: complete, incomplete_reasons: reasons } = frame.ready;
-      return goOn({ ...proven, status: "live", overdue: false, history: worse(state.history, complete, reasons) });
+      return goOn({ ...proven, ...LIVE, history: worse(state.history, complete, reasons) });
     }
     case "preview":
       return goOn(withPreviews(state, show(state.previews, state.folded, frame.preview)));
@@ -229,8 +233,10 @@ function asOf({ session, executions, read }: Snapshot, folded: Folded): Folded {
   const unsettled = new Map(executions.map((execution) => [execution.execution_id, execution]));
   for (const [id, run] of runs) {
     const isOpen = run.state === "running" || run.state === "stopping";
+    if (!isOpen || unsettled.has(id)) continue;
     // Its end has no event, or none that is left.
-    if (isOpen && !unsettled.has(id)) runs.set(id, { ...run, state: "stopped" });
+    if (run.deleted) runs.delete(id);
+    else runs.set(id, { ...run, state: "stopped" });
   }
   for (const [id, { state, started_at: startedAt }] of unsettled) {
     const known = runs.get(id);
@@ -242,14 +248,13 @@ function asOf({ session, executions, read }: Snapshot, folded: Folded): Folded {
       runs.set(id, { id, sequence: at, changed: at, state: now, startedAt, ...nothing });
     }
   }
-  const settings = session.metadata["chat_settings"];
-  last.set("thread", at).set("settings", at);
+  last.set("thread", at);
   return {
     ...folded,
     runs,
     last,
     thread: { ...folded.thread, name: session.name, metadata: session.metadata },
-    settings: typeof settings === "object" && settings !== null ? { ...settings } : folded.settings,
+    settings: settingsIn(session.metadata),
   };
 }
 
@@ -271,6 +276,8 @@ function worse(history: History, complete: boolean, reasons: readonly string[]):
   if (complete && all.length === history.reasons.length) return history;
   return { complete: history.complete && complete && all.length === 0, reasons: all };
 }
+
+const LIVE = { status: "live", overdue: false, trouble: null } as const;
 
 function withPreviews(state: ReaderState, previews: Previews): ReaderState {
   return previews === state.previews ? state : { ...state, previews };
