@@ -4,7 +4,7 @@ import type { ReaderState } from "./state.js";
 
 /** A notice to show as long as it holds. */
 export interface Notice {
-  readonly code: "reconnecting" | "history_incomplete" | "outdated" | "stopped";
+  readonly code: "reconnecting" | "history_incomplete" | "reset" | "outdated" | "stopped";
   readonly text: string;
 }
 
@@ -13,6 +13,8 @@ export function notices(state: ReaderState): Notice[] {
   const all: Notice[] = [];
   if (state.stopped !== null) all.push({ code: "stopped", text: STOPPED[state.stopped] ?? "This reader has stopped." });
   else if (state.overdue) all.push({ code: "reconnecting", text: "Reconnecting. What you see may be old." });
+  const reset = state.reset !== null && state.status === "live" ? RESET[state.reset] : undefined;
+  if (reset) all.push({ code: "reset", text: reset });
   if (!state.history.complete) all.push({ code: "history_incomplete", text: incomplete(state.history.reasons) });
   if (state.outdated) {
     all.push({ code: "outdated", text: "The server is newer than this page. Load the page again to see everything." });
@@ -38,6 +40,16 @@ const REASONS: Record<string, string> = {
   imported: "it was imported from elsewhere",
   producer_reported: "an application reported that it lost something",
   retention: "old records were removed on purpose",
+};
+
+const OTHER_HISTORY = "The server has another history than before, as after a restored backup. It was loaded again.";
+
+/** Of some loading there is nothing to say. */
+const RESET: Record<string, string> = {
+  cursor_ahead: OTHER_HISTORY,
+  cursor_mismatch: OTHER_HISTORY,
+  "another epoch": OTHER_HISTORY,
+  cursor_expired: "What came in the meantime is no longer kept one by one. The history was loaded again.",
 };
 
 const STOPPED: Record<string, string> = {

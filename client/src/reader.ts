@@ -103,7 +103,7 @@ export class Reader {
       const next = await this.#attempt();
       // `close` may have come in between.
       if (this.#state.stopped !== null) break;
-      this.#hear({ heard: "disconnected", why: next.why });
+      this.#hear({ heard: "disconnected", next });
       if (next.do === "stop") {
         this.#stop(next.why);
         break;

@@ -46,6 +46,8 @@ export interface ReaderState {
   readonly history: History;
   /** Why it is not live, when it was before; for a log, not for a person. */
   readonly trouble: string | null;
+  /** Why the history was loaded anew, when it was: `cursor_mismatch`, `another epoch`, … */
+  readonly reset: string | null;
   /** It has not been live for two seconds. */
   readonly overdue: boolean;
   /** The server speaks a later version: some of what it says is not shown. */
@@ -56,7 +58,7 @@ export interface ReaderState {
 export type Input =
   | { readonly heard: "loaded"; readonly loaded: Loaded }
   | { readonly heard: "frame"; readonly frame: Frame }
-  | { readonly heard: "disconnected"; readonly why: string }
+  | { readonly heard: "disconnected"; readonly next: Next }
   | { readonly heard: "overdue" }
   | { readonly heard: "stopped"; readonly reason: string };
 
@@ -83,6 +85,7 @@ export function begin(thread: string): ReaderState {
     recent: [],
     history: { complete: true, reasons: [] },
     trouble: null,
+    reset: null,
     overdue: false,
     outdated: false,
   };
@@ -97,7 +100,8 @@ export function reduce(state: ReaderState, input: Input): { readonly state: Read
       return goOn({
         ...state,
         status: state.status === "live" ? "reconnecting" : state.status,
-        trouble: input.why,
+        trouble: input.next.why,
+        reset: input.next.do === "load" ? input.next.why : state.reset,
         previews: NO_PREVIEWS,
       });
     case "overdue":
