@@ -26,7 +26,7 @@ export interface PreviewFrame {
   readonly type: string;
   readonly payload: {
     readonly text: string;
-    /** Where `text` begins in the entity's whole text; 0 begins it anew. */
+    /** Where `text` begins in the entity's whole text, counted as JavaScript counts; 0 begins it anew. */
     readonly offset?: number;
   };
 }

@@ -11,8 +11,6 @@ export interface Preview {
   readonly text: string;
   /** The index of the last frame. */
   readonly index: number;
-  /** Where the next piece begins. */
-  readonly end: number;
 }
 
 /** The previews of a thread by entity. */
@@ -22,9 +20,9 @@ export type Previews = ReadonlyMap<string, Preview>;
 export const NO_PREVIEWS: Previews = new Map();
 
 /**
- * Shows one more piece. It begins a text (offset 0), or goes on exactly where the last one ended. Anything else has a
- * hole before it: that entity has no preview then until one begins anew. What is complete, or whose run has ended,
- * is not shown again: previews travel beside the events and may come after them.
+ * Shows one more piece. It begins a text (offset 0), or goes on where the last one ended. Anything else has a hole
+ * before it: that entity has no preview then until one begins anew. What is complete, or whose run has ended, is not
+ * shown again: previews travel beside the events and may come after them.
  */
 export function show(previews: Previews, folded: Folded, frame: PreviewFrame): Previews {
   const { entity_id: entity, execution_id: run, frame_index: index, payload } = frame;
@@ -34,14 +32,18 @@ export function show(previews: Previews, folded: Folded, frame: PreviewFrame): P
   const known = previews.get(entity);
   // A server without offsets begins at index 0.
   const begins = payload.offset === undefined ? index === 0 : payload.offset === 0;
-  const goesOn =
-    known !== undefined &&
-    index === known.index + 1 &&
-    (payload.offset === undefined || payload.offset === known.end);
-  if (!begins && !goesOn) return without(previews, entity);
-  const before = begins || !known ? { text: "", end: 0 } : known;
-  const text = before.text + payload.text;
-  return new Map(previews).set(entity, { run, entity, text, index, end: before.end + lengthOf(payload.text) });
+  const follows = known !== undefined && index === known.index + 1;
+  const text = begins ? payload.text : follows ? joined(known.text, payload) : null;
+  if (text === null) return without(previews, entity);
+  return new Map(previews).set(entity, { run, entity, text, index });
+}
+
+/** The text with one more piece, which may repeat its end: what was asked for as a whole overlaps what came meanwhile. */
+function joined(known: string, { text, offset = known.length }: PreviewFrame["payload"]): string | null {
+  if (offset > known.length) return null;
+  const repeated = known.slice(offset);
+  if (text.startsWith(repeated)) return known + text.slice(repeated.length);
+  return repeated.startsWith(text) ? known : null;
 }
 
 /** Takes away what the server dropped pieces of. */
@@ -53,13 +55,6 @@ export function reset(previews: Previews, { entity_id: entity, execution_id: run
 /** Takes away what is complete or whose run has ended. */
 export function retire(previews: Previews, folded: Folded): Previews {
   return where(previews, (preview) => !isOver(folded, preview.entity, preview.run));
-}
-
-/** Offsets count Unicode code points, which every language counts alike. */
-function lengthOf(text: string): number {
-  let count = 0;
-  for (const _ of text) count++;
-  return count;
 }
 
 function without(previews: Previews, entity: string): Previews {

@@ -284,7 +284,7 @@ function again(why: string): Next {
 }
 
 function afterError(error: unknown): Next {
-  if (!(error instanceof RequestError)) return again("out of reach");
+  if (!(error instanceof RequestError)) return again(String(error));
   const { status, code, retryAfter: after } = error;
   if (status === 409 || status === 410) return { do: "load", why: code };
   // What is refused for good does not get better by asking again.

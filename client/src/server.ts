@@ -6,6 +6,8 @@ export interface Server {
   readonly root?: string;
   /** More headers of every request: a bearer token where there is no cookie. Asked anew each time. */
   readonly headers?: () => Record<string, string>;
+  /** For a visitor without a login: the id of the live session on the thread, which is all that proves the right. */
+  readonly session?: string;
   /** As `fetch` has it; cookies go to the own origin by default. */
   readonly credentials?: RequestCredentials;
   /** The function that fetches; the global one by default. */
@@ -43,7 +45,9 @@ export async function get(
 ): Promise<Response> {
   // Called on nothing: a browser's fetch wants no other `this`.
   const { fetch = globalThis.fetch } = server;
-  const answer = await fetch(`${server.root ?? ""}${path}`, {
+  const mark = path.includes("?") ? "&" : "?";
+  const session = server.session === undefined ? "" : `${mark}session_id=${encodeURIComponent(server.session)}`;
+  const answer = await fetch(`${server.root ?? ""}${path}${session}`, {
     headers: { ...server.headers?.(), ...headers },
     credentials: server.credentials ?? "same-origin",
     cache: "no-store",

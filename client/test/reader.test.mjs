@@ -179,7 +179,7 @@ test("I-53 a refused history opens no stream and changes nothing; it is loaded a
   assert.deepEqual(clock.waits, [750, 1500]);
 });
 
-// Red when the answer is not held against the generation it was asked in.
+// Red when it is not asked after the host's answer whether the attempt still runs.
 test("I-53 a late answer of an older generation changes nothing", async (t) => {
   let letGo;
   const held = new Promise((resolve) => {
@@ -476,13 +476,14 @@ test("a closed reader hears nothing more", async (t) => {
   assert.equal(state.status, "stopped");
 });
 
-test("headers and root go with every request; previews can be left out", async (t) => {
+test("headers, root and session go with every request; previews can be left out", async (t) => {
   const server = await FakeServer.start({ root: "/deep/down" });
   const reader = follow({
     thread: "t1",
     root: `${server.url}/deep/down`,
     headers: () => ({ authorization: "Bearer b" }),
     previews: false,
+    session: "a b",
   });
   t.after(() => {
     reader.close();
@@ -490,5 +491,6 @@ test("headers and root go with every request; previews can be left out", async (
   });
   await live(reader);
   assert.deepEqual(server.requests.map(({ headers }) => headers.authorization), ["Bearer b", "Bearer b", "Bearer b"]);
+  assert.deepEqual(server.requests.map(({ query }) => query.get("session_id")), ["a b", "a b", "a b"]);
   assert.equal(server.requests.at(-1).query.get("previews"), "0");
 });

@@ -16,7 +16,7 @@ export function conversation(state: ReaderState, root: string): Item<() => Node>
     const files = attached.get(entity.id) ?? [];
     const vote = feedback.get(entity.id);
     const preview = state.previews.get(entity.id);
-    const version = [entity.changed, ...files.map(({ id, changed }) => `${id} ${changed}`), vote?.changed, preview?.end];
+    const version = [entity.changed, ...files.map(({ id, changed }) => `${id} ${changed}`), vote?.changed, preview?.text];
     return [
       entity.id,
       version.join(),
@@ -30,7 +30,7 @@ export function conversation(state: ReaderState, root: string): Item<() => Node>
     ];
   });
   for (const preview of state.previews.values()) {
-    if (!steps.has(preview.entity)) items.push([preview.entity, `preview ${preview.end}`, () => beingWritten(preview)]);
+    if (!steps.has(preview.entity)) items.push([preview.entity, preview, () => beingWritten(preview)]);
   }
   const loose = attached.get("") ?? [];
   for (const file of loose) items.push([file.id, file.changed, () => make("li", "step", attachment(file, root))]);

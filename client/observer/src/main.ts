@@ -7,7 +7,9 @@ import { openQuestions, openRuns, recordRow } from "./parts.js";
 
 const root = document.querySelector<HTMLMetaElement>('meta[name="rejoinder-root"]')?.content ?? "";
 const thread = decodeURIComponent(location.pathname.split("/").at(-1) ?? "");
-const reader = follow({ thread, root });
+// A visitor without a login brings the id of their session along.
+const session = new URLSearchParams(location.search).get("session_id");
+const reader = follow({ thread, root, ...(session !== null && { session }) });
 
 const STATUS = { connecting: "Connecting", live: "Live", reconnecting: "Reconnecting", stopped: "Stopped" };
 
