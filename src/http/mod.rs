@@ -13,6 +13,7 @@ mod kept;
 mod language;
 mod login;
 mod multipart;
+mod observe;
 mod page;
 mod picture;
 mod root;
@@ -141,6 +142,7 @@ pub fn routes(http: Arc<Http>) -> Router {
         .route("/project/share/{thread}", get(share::get))
         .route("/feedback", put(feedback::set).delete(feedback::remove))
         .route("/mcp", post(settings::no_mcp).delete(settings::no_mcp))
+        .route("/observe/{thread}", get(observe::show))
         .route("/public/{*path}", get(file::public))
         .route("/assets/{*path}", get(file::assets))
         .route("/copilot/{*path}", get(file::copilot))
