@@ -2,14 +2,14 @@
 //! carried in the binary; it holds no secrets, what it reads is guarded where it reads it.
 
 use axum::extract::State;
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::StatusCode;
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::response::{Html, IntoResponse, Response};
 use rust_embed::Embed;
 
+use super::Shared;
 use super::extract::Path;
 use super::page::escape;
-use super::Shared;
 
 /// The built page; nothing where it was not built.
 #[derive(Embed)]
