@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::frontend::{Frontend, NoPage, Part};
 use crate::hook::HookError;
-use crate::http::Http;
+use crate::http::{Commands, Http};
 use crate::line::{Listener, Peer};
 use crate::socket::Sockets;
 use crate::store::StoreError;
@@ -125,6 +125,7 @@ impl Server {
             store: Arc::clone(&engine.store),
             journal: engine.journal.clone(),
             live: engine.conversations.clone(),
+            commands: Commands::default(),
             sessions: Arc::clone(&engine.sessions),
             files: Arc::clone(&engine.files),
             frontend,

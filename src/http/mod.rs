@@ -16,6 +16,7 @@ mod multipart;
 mod observe;
 mod page;
 mod picture;
+mod records;
 mod root;
 mod session;
 mod session_cookie;
@@ -45,15 +46,17 @@ use crate::app::{Answers, App};
 use crate::auth::Auth;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::conversation::Cancelled;
 use crate::file::Files;
 use crate::frontend::Frontend;
-use crate::id::ThreadId;
+use crate::id::{ExecutionId, ThreadId};
 use crate::journal::Journal;
 use crate::session::Sessions;
 use crate::store::Store;
 
 pub use error::ApiError;
 pub use extract::Caller;
+pub use records::Commands;
 
 /// What routes tell the conversations in memory.
 #[async_trait]
@@ -63,6 +66,12 @@ pub trait Live: Send + Sync + 'static {
 
     /// A thread has a new name; its record is stored.
     async fn thread_renamed(&self, thread: &ThreadId, name: &str);
+
+    /// Tells what runs on a thread to stop, as the stop button does: everything, or the run that is expected to run.
+    async fn cancel(&self, thread: &ThreadId, expected: Option<ExecutionId>) -> Cancelled;
+
+    /// Whether everything that runs on a thread was told to stop.
+    fn is_stopping(&self, thread: &ThreadId) -> bool;
 }
 
 /// What the routes work with.
@@ -81,6 +90,8 @@ pub struct Http {
     pub journal: Journal,
     /// The conversations in memory.
     pub live: Arc<dyn Live>,
+    /// Commands that came with a key.
+    pub commands: Commands,
     /// The live tabs.
     pub sessions: Arc<Sessions>,
     /// Files.
@@ -149,6 +160,7 @@ pub fn routes(http: Arc<Http>) -> Router {
         .route("/favicon", get(picture::favicon))
         .route("/logo", get(picture::logo))
         .route("/avatars/{id}", get(picture::avatar))
+        .merge(records::routes())
         .fallback(page::otherwise)
         .method_not_allowed_fallback(page::otherwise)
         .layer(DefaultBodyLimit::max(LARGEST_BODY))

@@ -13,11 +13,11 @@ use super::{ServerError, stop};
 use crate::app::{Answers, App};
 use crate::clock::Clock;
 use crate::config::{self, Config, FilesAt, Show, ShowErrors};
-use crate::conversation::{self, Conversations};
+use crate::conversation::{self, Cancelled, Conversations};
 use crate::file::{Bucket, BucketSettings, Files, LocalFolder, Storage};
 use crate::hook::HookRuntime;
 use crate::http::Live;
-use crate::id::ThreadId;
+use crate::id::{ExecutionId, ThreadId};
 use crate::journal::Journal;
 use crate::session::{Foundation, SessionSettings, Sessions};
 use crate::store::{self, OpenOptions, Store};
@@ -203,4 +203,12 @@ impl Live for Conversations {
     }
 
     async fn thread_renamed(&self, _: &ThreadId, _: &str) {}
+
+    async fn cancel(&self, thread: &ThreadId, expected: Option<ExecutionId>) -> Cancelled {
+        Conversations::cancel(self, thread, expected).await
+    }
+
+    fn is_stopping(&self, thread: &ThreadId) -> bool {
+        Conversations::is_stopping(self, thread)
+    }
 }

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
 use rejoinder::protocol::{Element, Feedback, Step, ThreadPage, Timestamp, User};
 use rejoinder::store::{
-    Append, Appended, Cursor, FileRow, LiveSession, Partial, Store, StoreError, Stored, StoredRecord, StoredThread,
-    ThreadHead, ThreadQuery,
+    Append, Appended, Cursor, FileRow, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store, StoreError, Stored,
+    StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 use tokio::sync::Semaphore;
 
@@ -29,6 +29,7 @@ pub struct State {
     pub partials: Vec<Vec<Partial>>,
     pub sessions: Vec<Vec<LiveSession>>,
     pub forgotten: Vec<Vec<String>>,
+    pub incomplete: Vec<(ThreadId, String)>,
     latest: HashMap<ThreadId, u64>,
 }
 
@@ -148,6 +149,24 @@ impl Store for FakeStore {
 
     async fn cursor(&self, _: &ThreadId) -> Result<Option<Cursor>, StoreError> {
         Ok(None)
+    }
+
+    async fn mark_incomplete(&self, threads: &[ThreadId], reason: &str) -> Result<(), StoreError> {
+        self.answer()?;
+        self.state().incomplete.extend(threads.iter().map(|thread| (thread.clone(), reason.to_owned())));
+        Ok(())
+    }
+
+    async fn snapshot(&self, _: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {
+        Ok(None)
+    }
+
+    async fn record_page(&self, _: &ThreadId, _: &PageQuery) -> Result<Option<RecordPage>, StoreError> {
+        Ok(None)
+    }
+
+    async fn mark_at(&self, _: &ThreadId, _: u64) -> Result<MarkAt, StoreError> {
+        Ok(MarkAt::default())
     }
 
     async fn element(&self, _: &ThreadId, _: &ElementId) -> Result<Option<Element>, StoreError> {

@@ -13,8 +13,8 @@ use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, RecordId, StepId
 use rejoinder::protocol::{Element, Feedback, PageInfo, Step, ThreadPage, Timestamp, User};
 use rejoinder::record::{Fact, Record, fold};
 use rejoinder::store::{
-    Append, Appended, Cursor, FileRow, LiveSession, Partial, Refused, Store, StoreError, Stored, StoredRecord,
-    StoredThread, ThreadHead, ThreadQuery,
+    Append, Appended, Cursor, FileRow, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Refused, Store, StoreError,
+    Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 
 /// Threads as lists of records.
@@ -200,6 +200,22 @@ impl Store for Memory {
 
     async fn cursor(&self, _: &ThreadId) -> Result<Option<Cursor>, StoreError> {
         Ok(None)
+    }
+
+    async fn mark_incomplete(&self, _: &[ThreadId], _: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn snapshot(&self, _: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {
+        unimplemented!()
+    }
+
+    async fn record_page(&self, _: &ThreadId, _: &PageQuery) -> Result<Option<RecordPage>, StoreError> {
+        unimplemented!()
+    }
+
+    async fn mark_at(&self, _: &ThreadId, _: u64) -> Result<MarkAt, StoreError> {
+        unimplemented!()
     }
 
     async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError> {
