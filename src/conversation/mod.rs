@@ -265,8 +265,9 @@ impl Conversations {
         }
     }
 
-    /// Tells the conversation on a thread, if there is one, that it was deleted.
+    /// Tells whoever follows a thread, and the conversation on it, if there is one, that it was deleted.
     pub async fn deleted(&self, thread: &ThreadId) {
+        self.shared.journal.look(thread);
         let handle = self.live.get(thread).map(|entry| entry.value().clone());
         if let Some(handle) = handle {
             let _ = handle.inputs.send(Box::new(Input::Deleted)).await;

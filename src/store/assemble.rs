@@ -1,6 +1,8 @@
 //! What was read, put together: a thread as pages want it, a page of the list, records. The same for both databases,
 //! which give each list as a JSON array of rows.
 
+use std::collections::HashMap;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -167,6 +169,12 @@ impl RecordRow {
             quarantined_at: row.quarantined_at.map(Timestamp::from_micros),
         })
     }
+}
+
+/// Where threads stand.
+pub(super) fn latest(rows: Vec<(String, i64)>) -> HashMap<ThreadId, u64> {
+    let rows = rows.into_iter();
+    rows.map(|(thread, latest)| (ThreadId::from(thread.as_str()), latest.unsigned_abs())).collect()
 }
 
 /// A row that a database gave as a JSON object.

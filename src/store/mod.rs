@@ -30,7 +30,7 @@ pub use files::FileRow;
 pub use mark::Mark;
 pub use options::{OpenOptions, open};
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use async_trait::async_trait;
 
@@ -287,6 +287,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Where a thread's numbering stands; `None` before its first record.
     async fn cursor(&self, thread: &ThreadId) -> Result<Option<Cursor>, StoreError>;
+
+    /// The last sequence of each of these threads that has a numbering.
+    async fn latest(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError>;
 
     /// An element of a thread; `None` when there is none, or the thread was deleted.
     async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError>;

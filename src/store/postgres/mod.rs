@@ -10,7 +10,7 @@ mod schema;
 mod sql;
 mod write;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -129,6 +129,10 @@ impl Store for PostgresStore {
 
     async fn cursor(&self, thread: &ThreadId) -> Result<Option<Cursor>, StoreError> {
         self.read_cursor(thread).await
+    }
+
+    async fn latest(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError> {
+        self.read_latest(threads).await
     }
 
     async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError> {

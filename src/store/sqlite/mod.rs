@@ -23,7 +23,7 @@ mod schema;
 mod sql;
 mod write;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -146,6 +146,10 @@ impl Store for SqliteStore {
 
     async fn cursor(&self, thread: &ThreadId) -> Result<Option<Cursor>, StoreError> {
         self.read_cursor(thread).await
+    }
+
+    async fn latest(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError> {
+        self.read_latest(threads).await
     }
 
     async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError> {

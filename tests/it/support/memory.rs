@@ -202,6 +202,10 @@ impl Store for Memory {
         Ok(None)
     }
 
+    async fn latest(&self, _: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError> {
+        Ok(HashMap::new())
+    }
+
     async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError> {
         Ok(fold(thread, &self.records(thread)).elements.get(element).cloned())
     }
