@@ -207,7 +207,7 @@ fn optional<T: DeserializeOwned>(attributes: &Value, key: &str) -> Result<Option
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use serde_json::json;
 
     use super::*;
@@ -222,7 +222,7 @@ mod tests {
         step
     }
 
-    fn facts() -> Vec<Fact> {
+    pub fn facts() -> Vec<Fact> {
         let tool = step(StepKind::Tool);
         let said = step(StepKind::AssistantMessage);
         let run = step(StepKind::Run);

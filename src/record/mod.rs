@@ -7,12 +7,16 @@ mod address;
 mod arrange;
 mod attributes;
 mod canonical;
+mod cursor;
+mod event;
 mod fact;
 mod fold;
 
 pub use address::address;
 pub use arrange::{arrange, subtree};
 pub use canonical::{Content, canonical, cleaned, cleaned_step, content_hash};
+pub use cursor::{BadCursor, CursorToken, Position, RecordPlace};
+pub use event::{Event, RecordView, project};
 pub use fact::{BadRecord, EndReason, Fact, Outcome, Source, ThreadStart, ThreadUpdate};
 pub use fold::{Folded, fold};
 

@@ -1,7 +1,7 @@
 //! What was read, put together: a thread as pages want it, a page of the list, records. The same for both databases,
 //! which give each list as a JSON array of rows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -44,9 +44,15 @@ pub(super) struct CursorRow {
     step_count: Option<usize>,
     #[serde(default)]
     step_newest: Option<String>,
+    #[serde(default)]
+    updated_at: Option<i64>,
 }
 
 impl CursorRow {
+    pub fn updated_at(&self) -> Option<Timestamp> {
+        self.updated_at.map(Timestamp::from_micros)
+    }
+
     pub fn into_cursor(self) -> Result<Cursor, StoreError> {
         let mark = Mark::parse(&self.mark).ok_or_else(|| StoreError::Corrupt("mark of a cursor".into()))?;
         Ok(Cursor { epoch: self.epoch, latest: self.latest, mark: mark.hex() })
@@ -59,18 +65,8 @@ impl ThreadRows {
         let mut thread: Thread = one::<StoredThreadRow>(&self.thread)?.into_thread();
         let rows: Vec<StoredStep> = many(&self.steps)?;
         let cursor = self.cursor.as_deref().map(one::<CursorRow>).transpose()?;
-        let mut incomplete = incomplete::parse(cursor.as_ref().and_then(|row| row.incomplete.as_deref()));
         let newest = rows.iter().filter_map(StoredStep::created_text).max();
-        match cursor.as_ref().and_then(|row| Some((row.step_count?, row.step_newest.as_deref()))) {
-            Some((count, known)) if count != rows.len() || newest > known => {
-                incomplete.insert(FOREIGN_ROWS.to_owned());
-            }
-            Some(_) => {}
-            None if rows.is_empty() => {}
-            None => {
-                incomplete.insert(LEGACY_ROWS.to_owned());
-            }
-        }
+        let incomplete = why_incomplete(cursor.as_ref(), rows.len(), newest);
 
         let mut steps: Vec<Step> = rows.into_iter().map(StoredStep::into_step).collect();
         for mut partial in many::<Step>(&self.partials)? {
@@ -88,6 +84,22 @@ impl ThreadRows {
         let cursor = cursor.map(CursorRow::into_cursor).transpose()?.filter(|cursor| cursor.latest > 0);
         Ok(StoredThread { thread, cursor, incomplete })
     }
+}
+
+/// Why a history is not whole, from the cursor's row and the number and newest time of the thread's steps.
+pub(super) fn why_incomplete(cursor: Option<&CursorRow>, count: usize, newest: Option<&str>) -> BTreeSet<String> {
+    let mut incomplete = incomplete::parse(cursor.and_then(|row| row.incomplete.as_deref()));
+    match cursor.and_then(|row| Some((row.step_count?, row.step_newest.as_deref()))) {
+        Some((known, last)) if known != count || newest > last => {
+            incomplete.insert(FOREIGN_ROWS.to_owned());
+        }
+        Some(_) => {}
+        None if count == 0 => {}
+        None => {
+            incomplete.insert(LEGACY_ROWS.to_owned());
+        }
+    }
+    incomplete
 }
 
 /// An element of a thread, with its url.
@@ -146,28 +158,33 @@ pub(super) struct RecordRow {
     created_at: i64,
     mark: Option<String>,
     quarantined_at: Option<i64>,
+    erased_at: Option<i64>,
 }
 
 impl RecordRow {
     /// Attributes that do not parse are kept as they are: a projection skips them, nothing breaks (I-15).
     pub fn read(row: &str) -> Result<StoredRecord, StoreError> {
-        let row: Self = one(row)?;
-        Ok(StoredRecord {
-            id: row.id,
-            sequence: row.sequence,
-            execution: row.execution,
-            record_type: row.record_type,
-            source: row.source,
-            entity: row.entity,
-            attributes: match row.attributes {
+        Ok(one::<Self>(row)?.into_record())
+    }
+
+    pub fn into_record(self) -> StoredRecord {
+        StoredRecord {
+            id: self.id,
+            sequence: self.sequence,
+            execution: self.execution,
+            record_type: self.record_type,
+            source: self.source,
+            entity: self.entity,
+            attributes: match self.attributes {
                 Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
                 value => value,
             },
-            produced_at: Timestamp::from_micros(row.produced_at),
-            created_at: Timestamp::from_micros(row.created_at),
-            mark: row.mark.as_deref().and_then(Mark::parse).map(Mark::hex),
-            quarantined_at: row.quarantined_at.map(Timestamp::from_micros),
-        })
+            produced_at: Timestamp::from_micros(self.produced_at),
+            created_at: Timestamp::from_micros(self.created_at),
+            mark: self.mark.as_deref().and_then(Mark::parse).map(Mark::hex),
+            quarantined_at: self.quarantined_at.map(Timestamp::from_micros),
+            erased_at: self.erased_at.map(Timestamp::from_micros),
+        }
     }
 }
 

@@ -28,6 +28,7 @@ migrations! {
     2 "0002_index_chat_tables",
     3 "0003_create_record_tables",
     4 "0004_create_file_table",
+    5 "0005_index_questions",
 }
 
 /// A column that Chainlit 2.12.0 or this server writes: table, name, type on SQLite, type on PostgreSQL.

@@ -7,6 +7,7 @@ mod append;
 mod assemble;
 mod bad;
 mod files;
+mod history;
 pub mod incomplete;
 mod known;
 mod lost;
@@ -27,6 +28,9 @@ mod tables;
 mod writes;
 
 pub use files::FileRow;
+pub use history::{
+    Execution, LARGEST_PAGE, MarkAt, OpenInteraction, PAGE_BYTES, PageQuery, PlacedRecord, RecordPage, ThreadSnapshot,
+};
 pub use mark::Mark;
 pub use options::{OpenOptions, open};
 
@@ -36,7 +40,7 @@ use async_trait::async_trait;
 
 use crate::id::{ElementId, ExecutionId, FeedbackId, FileId, RecordId, StepId, ThreadId};
 use crate::protocol::{Element, Feedback, Step, Thread, ThreadPage, Timestamp, User};
-use crate::record::{BadRecord, Fact, Record};
+use crate::record::{BadRecord, Event, Fact, Record, RecordView, project};
 
 /// Records of one thread that are stored together or not at all.
 #[derive(Clone, Debug)]
@@ -193,12 +197,32 @@ pub struct StoredRecord {
     pub mark: Option<String>,
     /// When it was put aside as evidence.
     pub quarantined_at: Option<Timestamp>,
+    /// When its content was removed.
+    pub erased_at: Option<Timestamp>,
 }
 
 impl StoredRecord {
     /// What it says. A record that cannot be read is skipped by every projection.
     pub fn fact(&self) -> Result<Fact, BadRecord> {
         Fact::from_parts(&self.record_type, &self.attributes)
+    }
+
+    /// Its public form, see [`crate::record::project`]. `watermark` is the thread's cursor as the query read it that read
+    /// this record.
+    #[must_use]
+    pub fn event(&self, thread: &ThreadId, watermark: u64) -> Option<Event> {
+        let view = RecordView {
+            id: &self.id,
+            sequence: self.sequence,
+            execution: self.execution.as_ref(),
+            entity: self.entity.as_deref(),
+            record_type: &self.record_type,
+            attributes: &self.attributes,
+            created_at: self.created_at,
+            erased_at: self.erased_at,
+            quarantined: self.quarantined_at.is_some(),
+        };
+        project(thread, &view, watermark)
     }
 }
 
@@ -290,6 +314,15 @@ pub trait Store: Send + Sync + 'static {
 
     /// The last sequence of each of these threads that has a numbering.
     async fn latest(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError>;
+
+    /// A thread at one moment, as the records API tells it; `None` when it is unknown or deleted.
+    async fn snapshot(&self, thread: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError>;
+
+    /// A page of a thread's history, at one moment; `None` when the thread is unknown or deleted.
+    async fn record_page(&self, thread: &ThreadId, query: &PageQuery) -> Result<Option<RecordPage>, StoreError>;
+
+    /// Where a thread's numbering stands and what its mark is at a sequence, at one moment, to check a position by.
+    async fn mark_at(&self, thread: &ThreadId, sequence: u64) -> Result<MarkAt, StoreError>;
 
     /// An element of a thread; `None` when there is none, or the thread was deleted.
     async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError>;

@@ -4,6 +4,7 @@ mod append;
 mod columns;
 mod file;
 mod find;
+mod history;
 mod open;
 mod read;
 mod schema;
@@ -22,8 +23,8 @@ use super::lost::settled;
 use super::prepare::prepare;
 use super::probe::Probes;
 use super::{
-    Append, Appended, Cursor, FileRow, LiveSession, Partial, Store, StoreError, StoredRecord, StoredThread, ThreadHead,
-    ThreadQuery,
+    Append, Appended, Cursor, FileRow, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store, StoreError,
+    StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 use crate::clock::Clock;
 use crate::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
@@ -45,6 +46,7 @@ struct Tables {
     columns: columns::Columns,
     sql: sql::Statements,
     reads: read::Reads,
+    histories: history::Histories,
 }
 
 #[async_trait]
@@ -133,6 +135,18 @@ impl Store for PostgresStore {
 
     async fn latest(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError> {
         self.read_latest(threads).await
+    }
+
+    async fn snapshot(&self, thread: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {
+        self.read_snapshot(thread).await
+    }
+
+    async fn record_page(&self, thread: &ThreadId, query: &PageQuery) -> Result<Option<RecordPage>, StoreError> {
+        self.read_record_page(thread, query).await
+    }
+
+    async fn mark_at(&self, thread: &ThreadId, sequence: u64) -> Result<MarkAt, StoreError> {
+        self.read_mark_at(thread, sequence).await
     }
 
     async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError> {

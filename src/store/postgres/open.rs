@@ -8,6 +8,7 @@ use sqlx::ConnectOptions as _;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use super::columns::Columns;
+use super::history::Histories;
 use super::read::Reads;
 use super::sql::Statements;
 use super::{PostgresStore, Tables, schema};
@@ -55,5 +56,5 @@ impl PostgresStore {
 }
 
 fn tables(columns: Columns) -> Tables {
-    Tables { sql: Statements::new(&columns), reads: Reads::new(&columns), columns }
+    Tables { sql: Statements::new(&columns), reads: Reads::new(&columns), histories: Histories::new(&columns), columns }
 }

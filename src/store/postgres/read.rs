@@ -31,7 +31,7 @@ pub(super) struct Reads {
 }
 
 /// A row of `threads` as an object.
-const THREAD: &str = r#"json_build_object('id', t.id, 'createdAt', t."createdAt", 'name', t.name,
+pub(super) const THREAD: &str = r#"json_build_object('id', t.id, 'createdAt', t."createdAt", 'name', t.name,
     'userId', t."userId", 'userIdentifier', t."userIdentifier", 'tags', t.tags, 'metadata', t.metadata)::text"#;
 
 /// The columns of `steps` that pages see.
@@ -151,7 +151,7 @@ fn threads(newest: &str, steps: &str, feedbacks: &str) -> Arc<str> {
 
 impl PostgresStore {
     /// The id as the column can hold it; another spelling of a uuid is another id, which nobody has.
-    fn known(&self, id: &ThreadId) -> bool {
+    pub(super) fn known(&self, id: &ThreadId) -> bool {
         self.tables.columns.takes("threads", "id", id.as_str())
     }
 
@@ -272,7 +272,8 @@ impl PostgresStore {
                 'type', record_type, 'source', record_source, 'entity', entity_id, 'attributes', attributes,
                 'produced_at', (extract(epoch from produced_at) * 1000000)::bigint,
                 'created_at', (extract(epoch from created_at) * 1000000)::bigint, 'mark', encode(mark, 'hex'),
-                'quarantined_at', (extract(epoch from quarantined_at) * 1000000)::bigint)::text
+                'quarantined_at', (extract(epoch from quarantined_at) * 1000000)::bigint,
+                'erased_at', (extract(epoch from erased_at) * 1000000)::bigint)::text
             from rejoinder_records
             where project_id = $1 and thread_id = $2 and sequence > $3 and sequence <= $4
             order by sequence limit $5

@@ -17,6 +17,7 @@ macro_rules! step {
 mod append;
 mod file;
 mod find;
+mod history;
 mod open;
 mod read;
 mod schema;
@@ -36,8 +37,8 @@ use super::lost::settled;
 use super::prepare::prepare;
 use super::probe::Probes;
 use super::{
-    Append, Appended, Cursor, FileRow, LiveSession, Partial, Store, StoreError, StoredRecord, StoredThread, ThreadHead,
-    ThreadQuery,
+    Append, Appended, Cursor, FileRow, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store, StoreError,
+    StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 use crate::clock::Clock;
 use crate::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
@@ -150,6 +151,18 @@ impl Store for SqliteStore {
 
     async fn latest(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError> {
         self.read_latest(threads).await
+    }
+
+    async fn snapshot(&self, thread: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {
+        self.read_snapshot(thread).await
+    }
+
+    async fn record_page(&self, thread: &ThreadId, query: &PageQuery) -> Result<Option<RecordPage>, StoreError> {
+        self.read_record_page(thread, query).await
+    }
+
+    async fn mark_at(&self, thread: &ThreadId, sequence: u64) -> Result<MarkAt, StoreError> {
+        self.read_mark_at(thread, sequence).await
     }
 
     async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError> {

@@ -205,7 +205,7 @@ impl SqliteStore {
             select json_object('id', record_id, 'sequence', sequence, 'execution', execution_id,
                 'type', record_type, 'source', record_source, 'entity', entity_id, 'attributes', attributes,
                 'produced_at', produced_at, 'created_at', created_at, 'mark', hex(mark),
-                'quarantined_at', quarantined_at)
+                'quarantined_at', quarantined_at, 'erased_at', erased_at)
             from rejoinder_records
             where project_id = ? and thread_id = ? and sequence > ? and sequence <= ?
             order by sequence limit ?

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
 use rejoinder::protocol::{Element, Feedback, Step, ThreadPage, Timestamp, User};
 use rejoinder::store::{
-    Append, Appended, Cursor, FileRow, LiveSession, Partial, Store, StoreError, Stored, StoredRecord, StoredThread,
-    ThreadHead, ThreadQuery,
+    Append, Appended, Cursor, FileRow, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store, StoreError, Stored,
+    StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 use tokio::sync::Semaphore;
 
@@ -170,6 +170,17 @@ impl Store for FakeStore {
         let mut state = self.state();
         state.polls += 1;
         Ok(threads.iter().filter_map(|thread| Some((thread.clone(), *state.latest.get(thread)?))).collect())
+
+    async fn snapshot(&self, _: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {
+        Ok(None)
+    }
+
+    async fn record_page(&self, _: &ThreadId, _: &PageQuery) -> Result<Option<RecordPage>, StoreError> {
+        Ok(None)
+    }
+
+    async fn mark_at(&self, _: &ThreadId, _: u64) -> Result<MarkAt, StoreError> {
+        Ok(MarkAt::default())
     }
 
     async fn element(&self, _: &ThreadId, _: &ElementId) -> Result<Option<Element>, StoreError> {

@@ -13,8 +13,8 @@ use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, RecordId, StepId
 use rejoinder::protocol::{Element, Feedback, PageInfo, Step, ThreadPage, Timestamp, User};
 use rejoinder::record::{Fact, Record, fold};
 use rejoinder::store::{
-    Append, Appended, Cursor, FileRow, LiveSession, Partial, Refused, Store, StoreError, Stored, StoredRecord,
-    StoredThread, ThreadHead, ThreadQuery,
+    Append, Appended, Cursor, FileRow, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Refused, Store, StoreError,
+    Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 
 /// Threads as lists of records.
@@ -204,6 +204,18 @@ impl Store for Memory {
 
     async fn latest(&self, _: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError> {
         Ok(HashMap::new())
+    }
+
+    async fn snapshot(&self, _: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {
+        Ok(None)
+    }
+
+    async fn record_page(&self, _: &ThreadId, _: &PageQuery) -> Result<Option<RecordPage>, StoreError> {
+        Ok(None)
+    }
+
+    async fn mark_at(&self, _: &ThreadId, _: u64) -> Result<MarkAt, StoreError> {
+        Ok(MarkAt::default())
     }
 
     async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError> {

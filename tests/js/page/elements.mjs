@@ -29,7 +29,7 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
     await seen.waitFor();
     if (reads) await place.getByText(reads).first().waitFor();
     // Film and sound tell of themselves when their head has come.
-    if (loads) await page.waitForFunction(([element, test]) => new Function(`return (${test})`)()(element), [await seen.elementHandle(), String(loads)]);
+    if (loads) await page.waitForFunction(loads, await seen.elementHandle());
   };
   const ask = async (text, answer) => {
     await person.send(text);
