@@ -13,6 +13,7 @@ mod feed;
 mod function;
 mod job;
 mod outline;
+mod preview;
 mod restore;
 mod run;
 mod state;
@@ -24,6 +25,7 @@ mod words;
 pub use element::ElementChange;
 pub use function::CallEnd;
 pub use job::SessionHook;
+pub use preview::{Lagged, Piece, Previews};
 pub use restore::Restored;
 pub use tab::{Member, Tab, TabId};
 pub use turn::Held;
@@ -117,6 +119,7 @@ pub struct Shared {
 /// The conversations of this process.
 pub struct Conversations {
     live: DashMap<ThreadId, Arc<Handle>>,
+    taps: preview::Taps,
     shared: Arc<Shared>,
 }
 
@@ -176,6 +179,8 @@ pub(crate) enum Input {
     Leave(TabId),
     /// The thread was deleted.
     Deleted,
+    /// Tell what streams, as far as it is.
+    SoFar(oneshot::Sender<Vec<Piece>>),
     /// Look whether anybody still needs you.
     Look,
 }
@@ -217,7 +222,7 @@ impl Conversations {
     /// No conversations yet.
     #[must_use]
     pub fn new(shared: Shared) -> Arc<Self> {
-        Arc::new(Self { live: DashMap::new(), shared: Arc::new(shared) })
+        Arc::new(Self { live: DashMap::new(), taps: preview::Taps::default(), shared: Arc::new(shared) })
     }
 
     /// How many are live.
@@ -296,6 +301,7 @@ impl Conversations {
             keys: vec![thread],
             partials_due: None,
             closing: None,
+            tap: preview::Tap::default(),
         };
         shared.tracker.spawn(task.run());
         handle
