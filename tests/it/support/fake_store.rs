@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
 use rejoinder::protocol::{Element, Feedback, Step, ThreadPage, Timestamp, User};
 use rejoinder::store::{
-    Append, Appended, Cursor, FileRow, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store, StoreError, Stored,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store, StoreError, Stored,
     StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 use tokio::sync::Semaphore;
@@ -170,6 +170,11 @@ impl Store for FakeStore {
         let mut state = self.state();
         state.polls += 1;
         Ok(threads.iter().filter_map(|thread| Some((thread.clone(), *state.latest.get(thread)?))).collect())
+    }
+
+    async fn follow(&self, _: &ThreadId, _: u64, _: Option<u64>) -> Result<FollowPage, StoreError> {
+        Ok(FollowPage::default())
+    }
 
     async fn snapshot(&self, _: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {
         Ok(None)

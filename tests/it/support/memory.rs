@@ -13,7 +13,7 @@ use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, RecordId, StepId
 use rejoinder::protocol::{Element, Feedback, PageInfo, Step, ThreadPage, Timestamp, User};
 use rejoinder::record::{Fact, Record, fold};
 use rejoinder::store::{
-    Append, Appended, Cursor, FileRow, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Refused, Store, StoreError,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Refused, Store, StoreError,
     Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 
@@ -204,6 +204,10 @@ impl Store for Memory {
 
     async fn latest(&self, _: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError> {
         Ok(HashMap::new())
+    }
+
+    async fn follow(&self, _: &ThreadId, _: u64, _: Option<u64>) -> Result<FollowPage, StoreError> {
+        Ok(FollowPage::default())
     }
 
     async fn snapshot(&self, _: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {
