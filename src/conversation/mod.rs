@@ -5,6 +5,7 @@
 
 mod ask;
 mod call;
+mod cancel;
 mod context;
 mod edit;
 mod element;
@@ -22,6 +23,7 @@ mod task;
 mod turn;
 mod words;
 
+pub use cancel::Cancelled;
 pub use element::ElementChange;
 pub use function::CallEnd;
 pub use job::SessionHook;
@@ -32,7 +34,7 @@ pub use turn::Held;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use dashmap::DashMap;
@@ -135,6 +137,8 @@ pub(crate) struct Handle {
     inputs: mpsc::Sender<Box<Input>>,
     holders: AtomicUsize,
     owner: Option<String>,
+    /// Everything that runs was told to stop.
+    stopping: AtomicBool,
 }
 
 /// What a session tells its conversation.
@@ -171,6 +175,8 @@ pub(crate) enum Input {
     Complain { tab: TabId, text: String },
     /// Somebody pressed stop.
     Stop(TabId),
+    /// A request to stop everything that runs, or one run.
+    Cancel { expected: Option<StepId>, done: oneshot::Sender<Cancelled> },
     /// Somebody answered a question.
     Answer { tab: TabId, ask: StepId, value: Value, files: Vec<StoredFile>, echo: bool },
     /// Call a hook for a tab.
@@ -287,6 +293,7 @@ impl Conversations {
             inputs,
             holders: AtomicUsize::new(1),
             owner: owner.as_ref().map(|owner| owner.identifier.clone()),
+            stopping: AtomicBool::new(false),
         });
         let state =
             state::Conversation::new(thread.clone(), owner, saved, shared.settings.clone(), shared.clock.clone());

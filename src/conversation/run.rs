@@ -8,11 +8,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::errand::Duty;
 use super::feed::{Audience, Item, Then};
-use super::job::{Job, SessionHook};
+use super::job::Job;
 use super::state::{Conversation, Phase, Run, Stage, Work};
-use super::tab::{Member, TabId};
+use super::tab::Member;
 use super::turn::Held;
 use crate::chat::{Speaker, Values};
 use crate::hook::UserMessage;
@@ -21,10 +20,10 @@ use crate::protocol::{ServerEvent, Step, StepKind};
 use crate::record::{EndReason, Fact, Record, Source};
 
 /// How long a run that was told to stop has until it is settled over its head (records.md 3.4).
-const STOP_GRACE: Duration = Duration::from_secs(10);
+pub(super) const STOP_GRACE: Duration = Duration::from_secs(10);
 
 /// What the notice of a stop says; frontends know it (chat-wire 5.2).
-const STOPPED: &str = "Task manually stopped.";
+pub(super) const STOPPED: &str = "Task manually stopped.";
 
 /// A run that begins: its step, and the record of it.
 pub(super) struct Beginning {
@@ -111,25 +110,6 @@ impl Conversation {
         ];
         self.indicator(&mut shows);
         self.items.push(Item::show(shows));
-    }
-
-    /// Somebody pressed stop: every run ends at its next await, every queued turn with it, and what buttons and settings
-    /// have begun.
-    pub(super) fn stop(&mut self, tab: TabId) {
-        let Some(member) = self.members.get(&tab) else { return };
-        let name = member.about.author().to_owned();
-        let notice = self.notice(&name, STOPPED, false);
-        self.context.put(&notice);
-        let fact = Fact::Message { step: notice.clone(), interrupted: false };
-        let record = self.record(None, Source::App, fact);
-        self.commit(vec![record], vec![(Audience::All, ServerEvent::NewMessage(Arc::new(notice)))], Then::Nothing);
-        let deadline = Instant::now() + STOP_GRACE;
-        for run in self.runs.values_mut().filter(|run| !matches!(run.phase, Phase::Stopping(_))) {
-            run.cancel.cancel();
-            run.phase = Phase::Stopping(deadline);
-        }
-        self.errands.values().filter(|errand| errand.told).for_each(|errand| errand.cancel.cancel());
-        self.errand(tab, Duty::Session(SessionHook::Stop));
     }
 
     /// Runs that were told to stop and did not: they are settled over their heads.

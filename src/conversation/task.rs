@@ -1,6 +1,7 @@
 //! The task of a conversation: takes what comes in, lets the state decide, carries out what it left.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -17,9 +18,10 @@ use super::{Conversations, Handle, Input, Show};
 use crate::chat::Envelope;
 use crate::hook::WindowMessage;
 use crate::id::{StepId, ThreadId};
+use crate::journal::Receipt;
 use crate::protocol::{ServerEvent, Toast, ToastKind};
 use crate::record::EndReason;
-use crate::store::{Partial, Refused, Stored};
+use crate::store::{Append, Partial, Refused, Stored};
 
 /// Words of hooks are not taken while the feed holds more than this: hooks wait, memory stays bounded.
 const LONGEST_FEED: usize = 2048;
@@ -69,6 +71,7 @@ impl Task {
                 }
                 () = sleep_until(wake) => self.tick(Instant::now()),
             }
+            self.handle.stopping.store(self.state.is_stopping(), Ordering::Release);
             self.carry_out().await;
             if self.may_end() && self.end() {
                 return;
@@ -97,6 +100,10 @@ impl Task {
             Input::Star(favorite, done) => self.state.star(favorite, done),
             Input::Complain { tab, text } => self.state.complain(tab, text),
             Input::Stop(tab) => self.state.stop(tab),
+            Input::Cancel { expected, done } => {
+                // Nobody waits any more: it was told to stop all the same.
+                let _ = done.send(self.state.cancel(expected.as_ref()));
+            }
             Input::Answer { tab, ask, value, files, echo } => self.state.answer(tab, &ask, value, files, echo),
             Input::Call(tab, hook) => self.state.errand(tab, Duty::Session(hook)),
             Input::Leave(tab) => {
@@ -232,7 +239,7 @@ impl Task {
             for mut item in std::mem::take(&mut self.state.items) {
                 let mut wait = self.home.shared.settings.show == Show::Stored;
                 let receipt = match item.append.take() {
-                    Some(append) => Some(self.home.shared.journal.submit(append).await),
+                    Some(append) => Some(self.submit(append, &item.then, wait).await),
                     None => None,
                 };
                 if let Then::Start(run) | Then::Open(run, _) = &item.then
@@ -254,6 +261,17 @@ impl Task {
             self.plan_partials();
         }
         self.plan_partials();
+    }
+
+    /// Hands records to the journal. Whoever waits for them is told when the store stays away (records.md 3.5): then a
+    /// message must not be stored later, since nobody answers it, and an answer must, since its hook has it.
+    async fn submit(&self, append: Append, then: &Then, wait: bool) -> Receipt {
+        let journal = &self.home.shared.journal;
+        match then {
+            Then::Start(_) | Then::Open(..) | Then::Tell(_) if wait => journal.submit_or_withdraw(append).await,
+            Then::Tell(_) | Then::Answer(..) => journal.submit_patiently(append).await,
+            Then::Nothing | Then::Start(_) | Then::Open(..) => journal.submit(append).await,
+        }
     }
 
     fn plan_partials(&mut self) {

@@ -59,6 +59,11 @@ impl ApiError {
         Self::new(status, detail)
     }
 
+    /// Its status.
+    pub(super) fn status_code(&self) -> StatusCode {
+        self.status
+    }
+
     /// 500 for what must not happen; `why` is for the log.
     pub(super) fn internal(why: &dyn std::fmt::Display) -> Self {
         error!(%why, "a request failed");
@@ -100,7 +105,7 @@ impl From<JournalError> for ApiError {
     /// The journal has logged why.
     fn from(why: JournalError) -> Self {
         match why {
-            JournalError::Unavailable | JournalError::Stopped => unavailable(),
+            JournalError::Unavailable | JournalError::Stopped | JournalError::Full => unavailable(),
             JournalError::Broken => Self::internal(&why),
         }
     }

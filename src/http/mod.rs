@@ -15,6 +15,7 @@ mod login;
 mod multipart;
 mod page;
 mod picture;
+mod records;
 mod root;
 mod session;
 mod session_cookie;
@@ -44,15 +45,19 @@ use crate::app::{Answers, App};
 use crate::auth::Auth;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::conversation::{Cancelled, Conversations};
 use crate::file::Files;
 use crate::frontend::Frontend;
-use crate::id::ThreadId;
+use crate::id::{ExecutionId, ThreadId};
 use crate::journal::Journal;
 use crate::session::Sessions;
 use crate::store::Store;
 
 pub use error::ApiError;
-pub use extract::Caller;
+pub use extract::{Caller, Line};
+pub use records::{Commands, StreamLimits, StreamSettings, Streams};
+#[doc(hidden)]
+pub use records::{Point, StreamProbe};
 
 /// What routes tell the conversations in memory.
 #[async_trait]
@@ -62,6 +67,12 @@ pub trait Live: Send + Sync + 'static {
 
     /// A thread has a new name; its record is stored.
     async fn thread_renamed(&self, thread: &ThreadId, name: &str);
+
+    /// Tells what runs on a thread to stop, as the stop button does: everything, or the run that is expected to run.
+    async fn cancel(&self, thread: &ThreadId, expected: Option<ExecutionId>) -> Cancelled;
+
+    /// Whether everything that runs on a thread was told to stop.
+    fn is_stopping(&self, thread: &ThreadId) -> bool;
 }
 
 /// What the routes work with.
@@ -80,6 +91,12 @@ pub struct Http {
     pub journal: Journal,
     /// The conversations in memory.
     pub live: Arc<dyn Live>,
+    /// The same, for what streams in them.
+    pub conversations: Arc<Conversations>,
+    /// The streams of events.
+    pub streams: Streams,
+    /// Commands that came with a key.
+    pub commands: Commands,
     /// The live tabs.
     pub sessions: Arc<Sessions>,
     /// Files.
@@ -147,6 +164,7 @@ pub fn routes(http: Arc<Http>) -> Router {
         .route("/favicon", get(picture::favicon))
         .route("/logo", get(picture::logo))
         .route("/avatars/{id}", get(picture::avatar))
+        .merge(records::routes())
         .fallback(page::otherwise)
         .method_not_allowed_fallback(page::otherwise)
         .layer(DefaultBodyLimit::max(LARGEST_BODY))

@@ -13,7 +13,7 @@ use crate::protocol::{Thread, User};
 use crate::record::{Fact, ThreadUpdate};
 
 /// Keys of a thread's metadata that are its owner's alone.
-const PRIVATE: [&str; 3] = ["chat_profile", "chat_settings", "env"];
+pub(super) const PRIVATE: [&str; 3] = ["chat_profile", "chat_settings", "env"];
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -13,7 +13,7 @@ use super::{ApiError, Http, Shared};
 use crate::id::{ElementId, RecordId, ThreadId};
 use crate::protocol::{Element, Thread, ThreadPage, User};
 use crate::record::{Fact, Record, Source, ThreadUpdate, address};
-use crate::store::{Append, Refused, Stored, ThreadQuery};
+use crate::store::{Append, Refused, StoreError, Stored, ThreadQuery};
 
 /// The largest page of the list.
 const LARGEST_PAGE: u32 = 100;
@@ -130,12 +130,20 @@ pub(super) async fn delete(
     Body(body): Body<Named>,
 ) -> Result<Json<Value>, ApiError> {
     let thread = own(&http, user, body.thread_id).await?;
-    if !http.store.delete_thread(&thread.id).await? {
+    if !delete_now(&http, &thread.id).await? {
         return Err(unknown());
     }
-    http.files.look();
-    http.live.thread_deleted(&thread.id).await;
     Ok(Json(json!({"success": true})))
+}
+
+/// Deletes a thread that the caller may delete. False when there is none any more.
+pub(super) async fn delete_now(http: &Http, thread: &ThreadId) -> Result<bool, StoreError> {
+    if !http.store.delete_thread(thread).await? {
+        return Ok(false);
+    }
+    http.files.look();
+    http.live.thread_deleted(thread).await;
+    Ok(true)
 }
 
 /// A thread that the caller may read and write.
@@ -180,7 +188,7 @@ pub(super) async fn append(http: &Http, thread: &Own, fact: Fact) -> Result<(), 
     let record =
         Record { id: RecordId::random(), execution: None, source: Source::User, produced_at: http.clock.now(), fact };
     let append = Append { thread: thread.id.clone(), owner: thread.owner.clone(), records: vec![record], once: false };
-    match http.journal.submit(append).await.await? {
+    match http.journal.submit_or_withdraw(append).await.await? {
         Ok(stored) => match stored.first() {
             Some(Stored::Appended(_) | Stored::Duplicate(_)) => Ok(()),
             Some(Stored::Rejected(_)) => {

@@ -3,13 +3,17 @@
 
 mod latest;
 mod receipt;
+mod room;
 mod wake;
 mod writer;
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -17,6 +21,7 @@ use crate::id::ThreadId;
 use crate::store::{Append, LiveSession, Partial, Store};
 use latest::{Partials, Sessions};
 pub use receipt::{JournalError, Receipt};
+use room::{Place, Rooms};
 use wake::Wakes;
 use writer::Writer;
 
@@ -27,11 +32,18 @@ pub struct JournalSettings {
     pub queue: usize,
     /// Bytes that may wait for the writer.
     pub queue_bytes: usize,
+    /// Records of one thread that may wait.
+    pub thread_records: usize,
+    /// Bytes of one thread that may wait.
+    pub thread_bytes: usize,
+    /// How long an append waits for a place before it is refused.
+    pub push_back: Duration,
     /// Records of one batch.
     pub batch: usize,
     /// Bytes of one batch.
     pub batch_bytes: usize,
-    /// How long a batch is tried while the store is away.
+    /// How long somebody waits who cannot go on without an answer ([`Journal::submit_patiently`]). What nobody waits for
+    /// is tried without limit of time.
     pub patience: Duration,
     /// How long the rest is written after the stop.
     pub farewell: Duration,
@@ -50,8 +62,12 @@ pub struct JournalSettings {
 impl Default for JournalSettings {
     fn default() -> Self {
         Self {
-            queue: 1_000,
+            // An append is never less than 256 bytes, so the bytes are what bounds it.
+            queue: 300_000,
             queue_bytes: 64 << 20,
+            thread_records: 1_000,
+            thread_bytes: 8 << 20,
+            push_back: Duration::from_secs(30),
             batch: 200,
             batch_bytes: 4 << 20,
             patience: Duration::from_secs(30),
@@ -75,13 +91,24 @@ pub struct Journal {
 struct Shared {
     store: Arc<dyn Store>,
     settings: JournalSettings,
-    /// Bytes that may still be handed in.
-    room: Arc<Semaphore>,
+    /// What may still be handed in.
+    rooms: Arc<Rooms>,
+    /// Threads of which something was refused, until their rows say so.
+    overflowed: Mutex<BTreeSet<ThreadId>>,
+    /// How many records were refused.
+    refused: AtomicU64,
     partials: Partials,
     sessions: Sessions,
     /// Something is there to be written that is not in the queue.
     nudge: Notify,
     wakes: Arc<Wakes>,
+}
+
+/// What becomes of an append whose answer comes too late for whoever waited for it.
+#[derive(Clone, Copy)]
+enum Late {
+    Kept,
+    Withdrawn,
 }
 
 /// An append on its way, and who waits for its answer.
@@ -90,7 +117,9 @@ struct Job {
     bytes: usize,
     answer: oneshot::Sender<Result<crate::store::Appended, JournalError>>,
     /// Held until the answer: this much of the queue is taken.
-    _room: Option<tokio::sync::OwnedSemaphorePermit>,
+    place: Place,
+    /// Somebody waited for it and gave up.
+    withdrawn: Arc<AtomicBool>,
 }
 
 impl Journal {
@@ -112,7 +141,9 @@ impl Journal {
         let (queue, jobs) = mpsc::channel(settings.queue);
         let shared = Arc::new(Shared {
             store,
-            room: Arc::new(Semaphore::new(settings.queue_bytes.min(Semaphore::MAX_PERMITS))),
+            rooms: Rooms::new(&settings),
+            overflowed: Mutex::default(),
+            refused: AtomicU64::new(0),
             settings,
             partials: Partials::default(),
             sessions: Sessions::default(),
@@ -126,18 +157,56 @@ impl Journal {
     }
 
     /// Hands an append in and waits for a place in the queue only. Appends of one caller are stored in the order of
-    /// their submission. The receipt tells what became of it; dropping the receipt changes nothing.
+    /// their submission, however long the store is away. The receipt tells what became of it; dropping the receipt
+    /// changes nothing.
+    ///
+    /// When there is no place for [`JournalSettings::push_back`], this append is refused ([`JournalError::Full`]), and
+    /// never one that was taken before: its thread says `pending_overflow` from then on.
     ///
     /// Dropping this future before it is done hands nothing in.
     pub async fn submit(&self, append: Append) -> Receipt {
+        self.hand_in(append, None).await
+    }
+
+    /// As [`Journal::submit`], for what somebody waits for: when the store has not answered after
+    /// [`JournalSettings::patience`], the receipt says so. The append is stored all the same.
+    pub async fn submit_patiently(&self, append: Append) -> Receipt {
+        self.hand_in(append, Some(Late::Kept)).await
+    }
+
+    /// As [`Journal::submit_patiently`], for what must not be stored later once somebody was told that it failed: then
+    /// it is not tried again.
+    pub async fn submit_or_withdraw(&self, append: Append) -> Receipt {
+        self.hand_in(append, Some(Late::Withdrawn)).await
+    }
+
+    async fn hand_in(&self, append: Append, late: Option<Late>) -> Receipt {
+        let until = Instant::now() + self.shared.settings.patience;
+        let shared = &self.shared;
         let (answer, receipt) = oneshot::channel();
         let bytes = size(&append);
-        let wanted = u32::try_from(bytes.min(self.shared.settings.queue_bytes)).unwrap_or(u32::MAX);
-        // Bytes are bounded as well as appends, or a thousand pictures of text would be gigabytes.
-        let room = self.shared.room.clone().acquire_many_owned(wanted).await.ok();
-        // A closed queue drops the job, and with it the answer: the receipt says that the journal has stopped.
-        let _ = self.queue.send(Job { append, bytes, answer, _room: room }).await;
-        Receipt::new(receipt)
+        let records = append.records.len();
+        let thread = append.thread.clone();
+        let withdrawn = Arc::new(AtomicBool::new(false));
+        let enter = async {
+            let place = shared.rooms.enter(&thread, records, bytes).await?;
+            let job = Job { append, bytes, answer, place, withdrawn: withdrawn.clone() };
+            // A closed queue drops the job, and with it the answer: the receipt says that the journal has stopped.
+            let _ = self.queue.send(job).await;
+            Some(())
+        };
+        if timeout(shared.settings.push_back, enter).await.is_err() {
+            let refused = shared.refused.fetch_add(records as u64, Ordering::Relaxed) + records as u64;
+            tracing::error!(%thread, records, refused, "too much waits for the store, records refused");
+            shared.overflowed.lock().unwrap_or_else(PoisonError::into_inner).insert(thread);
+            shared.nudge.notify_one();
+            return Receipt::failed(JournalError::Full);
+        }
+        match late {
+            Some(Late::Withdrawn) => Receipt::new(receipt).until(until, Some(withdrawn)),
+            Some(Late::Kept) => Receipt::new(receipt).until(until, None),
+            None => Receipt::new(receipt),
+        }
     }
 
     /// Notes how a streaming step stands. The newest of a step wins; it is written behind, with others, after
@@ -196,6 +265,18 @@ impl Journal {
     #[must_use]
     pub fn missed_wakes(&self) -> u64 {
         self.shared.wakes.missed()
+    }
+
+    /// How many records of a thread wait for the writer: what a snapshot calls `read.pending`.
+    #[must_use]
+    pub fn pending_of(&self, thread: &ThreadId) -> usize {
+        self.shared.rooms.waiting(thread)
+    }
+
+    /// How many records were refused since the start, because too much waited.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.shared.refused.load(Ordering::Relaxed)
     }
 
     /// How many threads have a wake-up entry.

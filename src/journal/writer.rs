@@ -1,20 +1,48 @@
 //! The one task that writes: group commit, patience with an absent store, wake after commit.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::receipt::JournalError;
+use super::room::Place;
 use super::{Job, Shared};
-use crate::store::{Append, Appended, StoreError, Stored};
+use crate::id::ThreadId;
+use crate::store::{Append, Appended, StoreError, Stored, incomplete};
 
 /// Between two looks for wake-up entries that nobody follows any more.
 const SWEEP: Duration = Duration::from_secs(30);
+/// Between two tries to mark threads of which something was refused.
+const OVERFLOW_EVERY: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Who waits for an append.
+struct Waiting {
+    answer: oneshot::Sender<Result<Appended, JournalError>>,
+    place: Place,
+    withdrawn: Arc<AtomicBool>,
+}
+
+fn split(batch: Vec<Job>) -> (Vec<Append>, Vec<Waiting>) {
+    let waiting = |job: Job| (job.append, Waiting { answer: job.answer, place: job.place, withdrawn: job.withdrawn });
+    batch.into_iter().map(waiting).unzip()
+}
+
+/// Takes out what nobody wants any more; whoever waited for it knows.
+fn withdraw(appends: &mut Vec<Append>, waiting: &mut Vec<Waiting>) {
+    let keep: Vec<bool> = waiting.iter().map(|one| !one.withdrawn.load(Ordering::Acquire)).collect();
+    if keep.contains(&false) {
+        let mut kept = keep.iter().copied();
+        appends.retain(|_| kept.next().unwrap_or(true));
+        let mut kept = keep.iter().copied();
+        waiting.retain(|_| kept.next().unwrap_or(true));
+    }
+}
 
 pub(super) struct Writer {
     shared: Arc<Shared>,
@@ -25,6 +53,7 @@ pub(super) struct Writer {
     partials_due: Instant,
     sessions_due: Instant,
     sweep_due: Instant,
+    overflow_due: Instant,
     /// Set once the stop came: then everything must be done.
     deadline: Option<Instant>,
 }
@@ -33,7 +62,17 @@ impl Writer {
     pub fn new(shared: Arc<Shared>, jobs: mpsc::Receiver<Job>, stop: CancellationToken) -> Self {
         let now = Instant::now();
         let sweep_due = now + SWEEP;
-        Self { shared, jobs, stop, held: None, partials_due: now, sessions_due: now, sweep_due, deadline: None }
+        Self {
+            shared,
+            jobs,
+            stop,
+            held: None,
+            partials_due: now,
+            sessions_due: now,
+            sweep_due,
+            overflow_due: now,
+            deadline: None,
+        }
     }
 
     pub async fn run(mut self) {
@@ -81,6 +120,9 @@ impl Writer {
         if !self.shared.sessions.is_empty() {
             due = due.min(self.sessions_due);
         }
+        if self.has_overflowed() {
+            due = due.min(self.overflow_due);
+        }
         due
     }
 
@@ -102,37 +144,54 @@ impl Writer {
     }
 
     async fn write(&mut self, batch: Vec<Job>) {
-        let (appends, answers): (Vec<Append>, Vec<_>) =
-            batch.into_iter().map(|job| (job.append, (job.answer, job._room))).unzip();
-        let outcomes: Vec<Result<Appended, JournalError>> = match self.append(&appends).await {
-            Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
+        let (mut appends, mut waiting) = split(batch);
+        match self.append(&mut appends, &mut waiting).await {
+            Ok(outcomes) => self.answer(appends, waiting, outcomes.into_iter().map(Ok)),
             Err(JournalError::Broken) if appends.len() > 1 => {
                 // One thread whose rows cannot be read must not cost the others theirs.
-                let mut outcomes = Vec::with_capacity(appends.len());
-                for append in &appends {
-                    let outcome = self.append(std::slice::from_ref(append)).await;
-                    outcomes.push(outcome.and_then(|mut one| one.pop().ok_or(JournalError::Broken)));
+                for (append, one) in appends.into_iter().zip(waiting) {
+                    let (mut append, mut one) = (vec![append], vec![one]);
+                    let outcome = self.append(&mut append, &mut one).await;
+                    let outcome = outcome.and_then(|mut one| one.pop().ok_or(JournalError::Broken));
+                    self.answer(append, one, [outcome]);
                 }
-                outcomes
             }
-            Err(error) => appends.iter().map(|_| Err(error)).collect(),
-        };
-        for ((append, (answer, room)), outcome) in appends.iter().zip(answers).zip(outcomes) {
-            if let Ok(outcome) = &outcome {
-                self.committed(append, outcome);
+            Err(error) => {
+                let outcomes = vec![Err(error); appends.len()];
+                self.answer(appends, waiting, outcomes);
             }
-            drop(room);
-            // Nobody waits for it: then nobody wanted to know.
-            let _ = answer.send(outcome);
         }
     }
 
-    /// The same batch again and again while the store is away: its record ids are fixed, so what was stored without
-    /// an answer is found as a duplicate.
-    async fn append(&mut self, appends: &[Append]) -> Result<Vec<Appended>, JournalError> {
-        let began = Instant::now();
+    fn answer(
+        &self,
+        appends: Vec<Append>,
+        waiting: Vec<Waiting>,
+        outcomes: impl IntoIterator<Item = Result<Appended, JournalError>>,
+    ) {
+        for ((append, waiting), outcome) in appends.iter().zip(waiting).zip(outcomes) {
+            if let Ok(outcome) = &outcome {
+                self.committed(append, outcome);
+            }
+            drop(waiting.place);
+            // Nobody waits for it: then nobody wanted to know.
+            let _ = waiting.answer.send(outcome);
+        }
+    }
+
+    /// The same batch again and again while the store is away, without limit of time: its record ids are fixed, so what
+    /// was stored without an answer is found as a duplicate. Only what somebody waited for and gave up goes from it.
+    async fn append(
+        &mut self,
+        appends: &mut Vec<Append>,
+        waiting: &mut Vec<Waiting>,
+    ) -> Result<Vec<Appended>, JournalError> {
         let mut pause = FIRST_PAUSE;
         loop {
+            withdraw(appends, waiting);
+            if appends.is_empty() {
+                return Ok(Vec::new());
+            }
             let error = match self.shared.store.append(appends).await {
                 Ok(outcomes) if outcomes.len() == appends.len() => return Ok(outcomes),
                 Ok(_) => {
@@ -145,20 +204,18 @@ impl Writer {
                     return Err(JournalError::Broken);
                 }
             };
-            let mut until = began + self.shared.settings.patience;
             if self.deadline.is_none() && self.stop.is_cancelled() {
                 self.begin_farewell();
             }
-            if let Some(deadline) = self.deadline {
-                until = until.min(deadline);
-            }
-            if Instant::now() + pause >= until {
+            // Many servers that lost one database must not come back to it at the same moment.
+            let wait = pause.mul_f64(rand::random_range(0.5..1.0));
+            if self.deadline.is_some_and(|deadline| Instant::now() + wait >= deadline) {
                 tracing::error!(%error, appends = appends.len(), "store stayed away, records not stored");
                 return Err(JournalError::Unavailable);
             }
-            tracing::warn!(%error, "store away, trying again in {pause:?}");
+            tracing::warn!(%error, "store away, trying again in {wait:?}");
             tokio::select! {
-                () = sleep_until(Instant::now() + pause) => {}
+                () = sleep_until(Instant::now() + wait) => {}
                 () = self.stop.cancelled(), if self.deadline.is_none() => {}
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -201,9 +258,31 @@ impl Writer {
             self.write_partials().await;
             self.partials_due = Instant::now() + self.shared.settings.partial_every;
         }
+        if now >= self.overflow_due && self.has_overflowed() {
+            self.mark_overflow().await;
+            self.overflow_due = Instant::now() + OVERFLOW_EVERY;
+        }
         if now >= self.sweep_due {
             self.shared.wakes.sweep();
+            self.shared.rooms.sweep();
             self.sweep_due = now + SWEEP;
+        }
+    }
+
+    fn has_overflowed(&self) -> bool {
+        !self.shared.overflowed.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Writes down which threads lack something that was said.
+    async fn mark_overflow(&self) {
+        let take = || std::mem::take(&mut *self.shared.overflowed.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads: Vec<ThreadId> = take().into_iter().collect();
+        if threads.is_empty() {
+            return;
+        }
+        if let Err(error) = self.shared.store.mark_incomplete(&threads, incomplete::PENDING_OVERFLOW).await {
+            tracing::warn!(%error, "threads not marked as incomplete yet");
+            self.shared.overflowed.lock().unwrap_or_else(PoisonError::into_inner).extend(threads);
         }
     }
 
@@ -242,6 +321,7 @@ impl Writer {
                 let batch = self.gather(job);
                 self.write(batch).await;
             }
+            self.mark_overflow().await;
             self.write_partials().await;
             self.write_sessions().await;
         };

@@ -61,7 +61,7 @@ impl Session {
         let fact = Fact::MessageUpdated(step.clone());
         let record = Record { id, execution: None, source: Source::User, produced_at, fact };
         let append = Append { thread, owner, records: vec![record], once: false };
-        if matches!(self.home.journal.submit(append).await.await, Ok(Ok(_))) {
+        if matches!(self.home.journal.submit_or_withdraw(append).await.await, Ok(Ok(_))) {
             self.outbox.show(ServerEvent::UpdateMessage(Arc::new(step)));
         }
         Ok(())

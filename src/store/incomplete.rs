@@ -10,6 +10,8 @@ pub const FOREIGN_ROWS: &str = "foreign_rows";
 pub const UNSEQUENCED_ROWS: &str = "unsequenced_rows";
 /// The database would not take a record.
 pub const RECORD_REJECTED: &str = "record_rejected";
+/// Too much waited for the store, so something was refused.
+pub const PENDING_OVERFLOW: &str = "pending_overflow";
 /// A run died with its process.
 pub const EXECUTION_LOST: &str = "execution_lost";
 
@@ -21,4 +23,11 @@ pub(super) fn parse(column: Option<&str>) -> BTreeSet<String> {
 /// For the column: sorted, with spaces between; null when there is nothing to say.
 pub(super) fn format(reasons: &BTreeSet<String>) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.iter().map(String::as_str).collect::<Vec<_>>().join(" "))
+}
+
+/// The column with one reason more.
+pub(super) fn with(column: Option<&str>, reason: &str) -> Option<String> {
+    let mut reasons = parse(column);
+    reasons.insert(reason.to_owned());
+    format(&reasons)
 }

@@ -320,6 +320,9 @@ pub trait Store: Send + Sync + 'static {
     /// The last sequence of each of these threads that has a numbering.
     async fn latest(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError>;
 
+    /// Adds a reason why the history of threads is not whole ([`incomplete`]). Threads that are not there have none.
+    async fn mark_incomplete(&self, threads: &[ThreadId], reason: &str) -> Result<(), StoreError>;
+
     /// A thread at one moment, as the records API tells it; `None` when it is unknown or deleted.
     async fn snapshot(&self, thread: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError>;
 

@@ -224,7 +224,8 @@ impl Follower {
         let now = Instant::now();
         let settings = self.settings();
         let (is_old, is_silent) = (now >= self.began + settings.age, now >= self.wrote + settings.heartbeat);
-        let is_due = now >= self.checkpoint + settings.checkpoint_every;
+        let (is_due, is_unchecked) =
+            (now >= self.checkpoint + settings.checkpoint_every, now >= self.checked + settings.check_every);
         if self.patience.is_over() {
             return self.close(Close::SlowReader);
         }
@@ -232,7 +233,7 @@ impl Follower {
             return self.close(Close::Reauth);
         }
         // Rights are checked with whatever is read.
-        self.look = now >= self.checked + settings.check_every;
+        self.look = is_unchecked;
         if self.proven < self.read && is_due {
             self.prove();
         }

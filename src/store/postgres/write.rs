@@ -12,7 +12,7 @@ use crate::store::lost::Left;
 use crate::store::partial::{FORGOTTEN_AFTER_MICROS, partial_rows};
 use crate::store::row::text;
 use crate::store::writes::json;
-use crate::store::{LiveSession, Partial, StoreError};
+use crate::store::{LiveSession, Partial, StoreError, incomplete};
 
 impl PostgresStore {
     /// A partial of a thread without a row, or of a settled run, is nobody's and is not written.
@@ -42,6 +42,45 @@ impl PostgresStore {
     }
 
     /// The cursor is locked first, as by an append: what is being written is waited for and goes as well.
+    pub(super) async fn add_reason(&self, threads: &[ThreadId], reason: &str) -> Result<(), StoreError> {
+        let mut transaction = self.pool.begin().await.map_err(StoreError::Unavailable)?;
+        let wanted: Vec<&str> = threads.iter().map(ThreadId::as_str).collect();
+        let mut there: Vec<String> = sqlx::query_scalar("select id::text from threads where id::text = any ($1)")
+            .bind(wanted)
+            .fetch_all(&mut *transaction)
+            .await
+            .map_err(StoreError::Unavailable)?;
+        // In one order, or two that lock the same cursors wait for each other.
+        there.sort_unstable();
+        let now = self.clock.now().as_micros();
+        lock(&mut transaction, &self.project, &there, now).await.map_err(StoreError::Unavailable)?;
+        for thread in there {
+            let known: Option<String> = sqlx::query_scalar(
+                "select incomplete_why from rejoinder_cursors where project_id = $1 and thread_id = $2",
+            )
+            .bind(&self.project)
+            .bind(&thread)
+            .fetch_one(&mut *transaction)
+            .await
+            .map_err(StoreError::Unavailable)?;
+            sqlx::query(
+                r#"
+                update rejoinder_cursors set incomplete_why = $3,
+                        incomplete_at = coalesce(incomplete_at, to_timestamp($4::bigint / 1000000.0))
+                    where project_id = $1 and thread_id = $2
+                "#,
+            )
+            .bind(&self.project)
+            .bind(&thread)
+            .bind(incomplete::with(known.as_deref(), reason))
+            .bind(now)
+            .execute(&mut *transaction)
+            .await
+            .map_err(StoreError::Unavailable)?;
+        }
+        transaction.commit().await.map_err(StoreError::Unavailable)
+    }
+
     pub(super) async fn remove_thread(&self, id: &ThreadId) -> Result<bool, StoreError> {
         if !self.tables.columns.takes("threads", "id", id.as_str()) {
             return Ok(false);

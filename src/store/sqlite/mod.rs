@@ -158,6 +158,10 @@ impl Store for SqliteStore {
         self.read_latest(threads).await
     }
 
+    async fn mark_incomplete(&self, threads: &[ThreadId], reason: &str) -> Result<(), StoreError> {
+        self.add_reason(threads, reason).await
+    }
+
     async fn snapshot(&self, thread: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {
         self.read_snapshot(thread).await
     }

@@ -7,7 +7,7 @@ use crate::store::assemble::SessionRow;
 use crate::store::lost::Left;
 use crate::store::partial::{FORGOTTEN_AFTER_MICROS, partial_rows};
 use crate::store::writes;
-use crate::store::{LiveSession, Partial, StoreError};
+use crate::store::{LiveSession, Partial, StoreError, incomplete};
 
 impl SqliteStore {
     /// A partial of a thread without a row, or of a settled run, is nobody's and is not written.
@@ -34,6 +34,44 @@ impl SqliteStore {
         .await
         .map_err(StoreError::Unavailable)?;
         Ok(())
+    }
+
+    pub(super) async fn add_reason(&self, threads: &[ThreadId], reason: &str) -> Result<(), StoreError> {
+        let mut transaction = self.begin_write().await.map_err(StoreError::Unavailable)?;
+        for thread in threads {
+            let known: Option<Option<String>> = sqlx::query_scalar(
+                r#"
+                select c.incomplete_why from threads as t
+                left join rejoinder_cursors as c on c.project_id = $1 and c.thread_id = t.id
+                where t.id = $2
+                "#,
+            )
+            .bind(&self.project)
+            .bind(thread.as_str())
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(StoreError::Unavailable)?;
+            let Some(known) = known else { continue };
+            sqlx::query(
+                r#"
+                insert into rejoinder_cursors (project_id, thread_id, epoch, mark, incomplete_at, incomplete_why,
+                        created_at, updated_at)
+                    values ($1, $2, $3, x'0000000000000000', $4, $5, $4, $4)
+                    on conflict (project_id, thread_id) do update set incomplete_why = excluded.incomplete_why,
+                        incomplete_at = coalesce(incomplete_at, excluded.incomplete_at),
+                        updated_at = excluded.updated_at
+                "#,
+            )
+            .bind(&self.project)
+            .bind(thread.as_str())
+            .bind(crate::store::epoch())
+            .bind(self.clock.now().as_micros())
+            .bind(incomplete::with(known.as_deref(), reason))
+            .execute(&mut *transaction)
+            .await
+            .map_err(StoreError::Unavailable)?;
+        }
+        transaction.commit().await.map_err(StoreError::Unavailable)
     }
 
     pub(super) async fn remove_thread(&self, id: &ThreadId) -> Result<bool, StoreError> {

@@ -33,6 +33,7 @@ pub struct State {
     pub polls: usize,
     /// So many appends are stored and answered with an error.
     pub forgets_answers: usize,
+    pub incomplete: Vec<(ThreadId, String)>,
     latest: HashMap<ThreadId, u64>,
     known: HashMap<(ThreadId, String), u64>,
 }
@@ -174,6 +175,12 @@ impl Store for FakeStore {
 
     async fn follow(&self, _: &ThreadId, _: u64, _: Option<u64>) -> Result<FollowPage, StoreError> {
         Ok(FollowPage::default())
+    }
+
+    async fn mark_incomplete(&self, threads: &[ThreadId], reason: &str) -> Result<(), StoreError> {
+        self.answer()?;
+        self.state().incomplete.extend(threads.iter().map(|thread| (thread.clone(), reason.to_owned())));
+        Ok(())
     }
 
     async fn snapshot(&self, _: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {

@@ -222,6 +222,10 @@ impl Store for Memory {
         Ok(MarkAt::default())
     }
 
+    async fn mark_incomplete(&self, _: &[ThreadId], _: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError> {
         Ok(fold(thread, &self.records(thread)).elements.get(element).cloned())
     }
