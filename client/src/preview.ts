@@ -1,8 +1,9 @@
 // Texts that are being written: whole from their first letter, or absent (records.md decision 6 and 3.11, 7).
 
-import { type Folded, isOver } from "./fold.js";
 import { VERSION } from "./event.js";
+import { isOver } from "./fold.js";
 import type { PreviewFrame, PreviewReset } from "./frame.js";
+import type { Folded } from "./thread.js";
 
 /** The text of one entity so far. */
 export interface Preview {
