@@ -75,9 +75,8 @@ export class FakeServer {
   }
 
   preview(run, entity, index, text, offset) {
-    const payload = offset === undefined ? { text } : { text, offset };
-    const frame = { version: 1, kind: "frame", execution_id: run, entity_id: entity, frame_index: index };
-    this.send("preview", { ...frame, type: "token", payload });
+    const frame = { version: 1, kind: "frame", execution_id: run, entity_id: entity, frame_index: index, offset };
+    this.send("preview", { ...frame, type: "token", payload: { text } });
   }
 
   checkpoint() {
