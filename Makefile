@@ -46,10 +46,10 @@ fmt: ## format the code
 OBSERVER := client/observer/dist/index.html
 
 observer: ## build the page that shows a thread live (client/observer), where npm is
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(OBSERVER); fi
+	@if command -v npm >/dev/null; then $(MAKE) -s --no-print-directory $(OBSERVER); fi
 
 test-reader: ## run the tests of the reader (client), where npm is
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory client/node_modules/.package-lock.json && cd client && npm test --silent; \
+	@if command -v npm >/dev/null; then $(MAKE) -s --no-print-directory client/node_modules/.package-lock.json && cd client && npm test --silent; \
 	else echo "SKIPPED: npm is missing (make deps)"; fi
 
 $(OBSERVER): client/node_modules/.package-lock.json client/package.json client/tsconfig.json $(wildcard client/src/* client/observer/*.* client/observer/src/*)

@@ -172,7 +172,8 @@ const KNOWN: Record<EventType, true> = {
   "record.erased": true,
 };
 
-/** Whether the event's version and type are known, so that its payload may be read. */
+/** Whether the event's version and type are known, so that its payload may be read. What has none is not. */
 export function isKnown(event: Event): event is KnownEvent {
-  return event.version === VERSION && Object.hasOwn(KNOWN, event.type);
+  const hasPayload = typeof event.payload === "object" && event.payload !== null;
+  return event.version === VERSION && hasPayload && Object.hasOwn(KNOWN, event.type);
 }

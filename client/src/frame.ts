@@ -21,14 +21,12 @@ export interface PreviewFrame {
   readonly kind: "frame";
   readonly execution_id: string | null;
   readonly entity_id: string;
-  /** From 0, one more with every frame of its entity. */
+  /** From 0, one more with every frame of its entity on this stream. */
   readonly frame_index: number;
+  /** Where the text begins in the entity's whole text, counted as JavaScript counts; 0 begins it anew. */
+  readonly offset?: number;
   readonly type: string;
-  readonly payload: {
-    readonly text: string;
-    /** Where `text` begins in the entity's whole text, counted as JavaScript counts; 0 begins it anew. */
-    readonly offset?: number;
-  };
+  readonly payload: { readonly text: string };
 }
 
 /** The server dropped pieces of this preview. */

@@ -3,7 +3,7 @@
 export { Backoff } from "./backoff.js";
 export * from "./event.js";
 export { type Block, BlockParser, blocks } from "./event-stream.js";
-export * from "./fold.js";
+export { type FoldResult, fold, isOver } from "./fold.js";
 export * from "./frame.js";
 export { type Notice, incomplete, notices } from "./notice.js";
 export * from "./page.js";
@@ -24,3 +24,4 @@ export {
   reduce,
 } from "./state.js";
 export type { Clock, Presence } from "./surroundings.js";
+export * from "./thread.js";

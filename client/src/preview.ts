@@ -1,8 +1,9 @@
 // Texts that are being written: whole from their first letter, or absent (records.md decision 6 and 3.11, 7).
 
-import { type Folded, isOver } from "./fold.js";
 import { VERSION } from "./event.js";
+import { isOver } from "./fold.js";
 import type { PreviewFrame, PreviewReset } from "./frame.js";
+import type { Folded } from "./thread.js";
 
 /** The text of one entity so far. */
 export interface Preview {
@@ -25,21 +26,21 @@ export const NO_PREVIEWS: Previews = new Map();
  * shown again: previews travel beside the events and may come after them.
  */
 export function show(previews: Previews, folded: Folded, frame: PreviewFrame): Previews {
-  const { entity_id: entity, execution_id: run, frame_index: index, payload } = frame;
+  const { entity_id: entity, execution_id: run, frame_index: index, offset, payload } = frame;
   if (frame.version !== VERSION || frame.type !== "token" || isOver(folded, entity, run)) {
     return without(previews, entity);
   }
   const known = previews.get(entity);
   // A server without offsets begins at index 0.
-  const begins = payload.offset === undefined ? index === 0 : payload.offset === 0;
+  const begins = offset === undefined ? index === 0 : offset === 0;
   const follows = known !== undefined && index === known.index + 1;
-  const text = begins ? payload.text : follows ? joined(known.text, payload) : null;
+  const text = begins ? payload.text : follows ? joined(known.text, payload.text, offset) : null;
   if (text === null) return without(previews, entity);
   return new Map(previews).set(entity, { run, entity, text, index });
 }
 
 /** The text with one more piece, which may repeat its end: what was asked for as a whole overlaps what came meanwhile. */
-function joined(known: string, { text, offset = known.length }: PreviewFrame["payload"]): string | null {
+function joined(known: string, text: string, offset = known.length): string | null {
   if (offset > known.length) return null;
   const repeated = known.slice(offset);
   if (text.startsWith(repeated)) return known + text.slice(repeated.length);

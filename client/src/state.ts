@@ -4,11 +4,12 @@
 // that nothing is missing; only an event's own id, `ready` and `checkpoint` move the second one.
 
 import { type Event, VERSION } from "./event.js";
-import { type Folded, NOTHING, fold, settingsIn } from "./fold.js";
+import { fold, settingsIn } from "./fold.js";
 import type { Frame } from "./frame.js";
 import type { Page } from "./page.js";
 import { NO_PREVIEWS, type Previews, reset, retire, show } from "./preview.js";
 import type { Snapshot } from "./snapshot.js";
+import { type Folded, NOTHING } from "./thread.js";
 
 /** How the reader stands with the server. */
 export type Status = "connecting" | "live" | "reconnecting" | "stopped";
@@ -174,6 +175,7 @@ function onEvent(
       applied: event.sequence,
       cursor: id ?? state.cursor,
       watermark: Math.max(state.watermark, event.watermark),
+      history: event.type === "execution.lost" ? worse(state.history, false, ["execution_lost"]) : state.history,
     },
     retire(state.previews, folded),
   );

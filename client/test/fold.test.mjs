@@ -140,9 +140,10 @@ test("I-50 unknown types, fields and frames are ignored, and the position moves 
   const world = new World();
   world.append("message.completed", { message_id: "m1", role: "user", content: "a", weather: { of: "tomorrow" } });
   world.append("weather.changed", { message_id: "m1", content: "b" });
+  world.append("message.completed", null);
   const state = heard(opened(world, 0), ...world.frames(0));
-  assert.equal(state.applied, 2);
-  assert.equal(state.cursor, world.cursor(2));
+  assert.equal(state.applied, 3);
+  assert.equal(state.cursor, world.cursor(3));
   assert.equal(state.folded.messages.get("m1").content, "a");
 });
 
@@ -246,5 +247,7 @@ test("a question is open until it is answered or its run has ended", () => {
   assert.deepEqual(outcomes(opened(world, 4)), ["answered", null]);
   assert.equal(opened(world, 4).folded.messages.get("q2").content, "q2");
   world.append("execution.lost", { lost_at: "", reason: "process_restarted" }, { run: "x1" });
-  assert.deepEqual(outcomes(opened(world, 5)), ["answered", "cancelled"]);
+  const lost = heard(opened(world, 4), ...world.frames(4));
+  assert.deepEqual(outcomes(lost), ["answered", "cancelled"]);
+  assert.deepEqual(lost.history, { complete: false, reasons: ["execution_lost"] }, "what the run still held is gone");
 });

@@ -18,7 +18,8 @@ const frame = (index, text, offset, { run = "x1", entity = "m2", ...more } = {})
     entity_id: entity,
     frame_index: index,
     type: "token",
-    payload: offset === undefined ? { text } : { text, offset },
+    ...(offset !== undefined && { offset }),
+    payload: { text },
     ...more,
   },
 });

@@ -10,6 +10,9 @@ import { World } from "./world.mjs";
 
 const TYPES = { ".js": "text/javascript", ".css": "text/css", ".html": "text/html" };
 
+// As strict as the server's own.
+const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
 export class FakeServer {
   /** Every request: "GET /sessions/t1/events", with what it resumed from. */
   requests = [];
@@ -75,9 +78,8 @@ export class FakeServer {
   }
 
   preview(run, entity, index, text, offset) {
-    const payload = offset === undefined ? { text } : { text, offset };
-    const frame = { version: 1, kind: "frame", execution_id: run, entity_id: entity, frame_index: index };
-    this.send("preview", { ...frame, type: "token", payload });
+    const frame = { version: 1, kind: "frame", execution_id: run, entity_id: entity, frame_index: index, offset };
+    this.send("preview", { ...frame, type: "token", payload: { text } });
   }
 
   checkpoint() {
@@ -157,7 +159,7 @@ export class FakeServer {
     }
     answer.writeHead(200, {
       "content-type": `${TYPES[extname(file)]}; charset=utf-8`,
-      "content-security-policy": "default-src 'self'",
+      "content-security-policy": POLICY,
     });
     answer.end(text);
   }
