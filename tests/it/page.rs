@@ -71,6 +71,14 @@ async fn the_observer_page() {
     tool::succeeds(command).await;
 }
 
+/// The observer beside the stock page, on the real server.
+#[tokio::test]
+async fn page_observe() {
+    if tool::observer().is_some() {
+        play("observe", "sqlite", Launch::reference()).await;
+    }
+}
+
 #[tokio::test]
 async fn page_demo() {
     play("demo", "demo", Launch::demo()).await;
