@@ -3,6 +3,7 @@
 
 import { faults } from "../axe.mjs";
 import { scenario } from "../browser.mjs";
+import { breakableLine } from "../proxy.mjs";
 
 await scenario(async ({ person, page, base, ok, check, shot }) => {
   await person.signIn("alice", "pw");
@@ -13,7 +14,8 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
 
   const state = await page.context().storageState();
   const observer = await (await page.context().browser().newContext({ storageState: state })).newPage();
-  await observer.goto(`${base}/observe/${thread}`);
+  const line = await breakableLine(base);
+  await observer.goto(`${line.url}/observe/${thread}`);
   const text = (id) => observer.locator(`#${id}`).innerText();
   const is = (status) => observer.locator(`#status[data-status=${status}]`).waitFor();
   const messages = () => observer.locator("#conversation li").allInnerTexts();
@@ -42,13 +44,13 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
   ok("a question is seen, and its end");
 
   // The observer's line is away while the chat goes on.
-  await observer.context().setOffline(true);
+  const cut = line.cut(8000);
   await is("reconnecting");
   await observer.locator("[role=status] .reconnecting").waitFor();
   await shot("reconnecting", observer);
   await person.send("/many 5");
   await person.sees("assistant_message", "m4");
-  await observer.context().setOffline(false);
+  await cut;
   await says("m4");
   await is("live");
   const seen = (await messages()).join("\n");
@@ -64,4 +66,5 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
   // Somebody else sees nothing of it.
   const answer = await fetch(`${base}/sessions/${thread}`);
   check(answer.status === 401, "nobody reads it without a login", answer.status);
+  line.close();
 });
