@@ -95,7 +95,8 @@ enum Got {
 
 impl Follower {
     pub(super) fn new(beginning: Beginning) -> Self {
-        let Beginning { http, access, credential, wakes, previews, after, page, incomplete, patience, slot } = beginning;
+        let Beginning { http, access, credential, wakes, previews, after, page, incomplete, patience, slot } =
+            beginning;
         let now = Instant::now();
         let mut out = Frames::default();
         out.retry(rand::rng().random_range(2_400..=3_600));
@@ -112,7 +113,11 @@ impl Follower {
             stage: Stage::Replay(through),
             epoch: page.cursor.as_ref().map(|cursor| cursor.epoch.clone()),
             read: after,
-            mark: page.cursor.as_ref().filter(|_| after == through).map_or_else(String::new, |cursor| cursor.mark.clone()),
+            mark: page
+                .cursor
+                .as_ref()
+                .filter(|_| after == through)
+                .map_or_else(String::new, |cursor| cursor.mark.clone()),
             proven: after,
             page: Some(page),
             look: false,

@@ -38,8 +38,8 @@ use super::lost::settled;
 use super::prepare::prepare;
 use super::probe::Probes;
 use super::{
-    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store, StoreError,
-    StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store,
+    StoreError, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 use crate::clock::Clock;
 use crate::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
 use rejoinder::protocol::{Element, Feedback, Step, ThreadPage, Timestamp, User};
 use rejoinder::store::{
-    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store, StoreError, Stored,
-    StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store,
+    StoreError, Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 use tokio::sync::Semaphore;
 
