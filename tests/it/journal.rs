@@ -108,19 +108,90 @@ async fn an_absent_store_is_waited_for_with_the_same_batch() {
     assert_eq!(running.store.state().batches, vec![vec!["a"]; 9]);
 }
 
+/// Red when: what was told to have failed is tried again.
 #[tokio::test(start_paused = true)]
 async fn patience_ends_and_the_journal_goes_on() {
     let running = running(FakeStore::default(), JournalSettings::default());
     let thread = ThreadId::random();
     running.store.state().away = 1_000;
     let began = Instant::now();
-    let receipt = running.journal.submit(append(&thread, vec![note(&thread, "a")])).await;
-    assert_eq!(receipt.await, Err(JournalError::Unavailable));
-    let waited = began.elapsed();
-    assert!((Duration::from_secs(25)..=Duration::from_secs(30)).contains(&waited), "{waited:?}");
+    let first = running.journal.submit_or_withdraw(append(&thread, vec![note(&thread, "a")])).await;
+    let kept = running.journal.submit_patiently(append(&thread, vec![note(&thread, "b")])).await;
+    assert_eq!(first.await, Err(JournalError::Unavailable));
+    assert_eq!(began.elapsed(), Duration::from_secs(30));
+    assert_eq!(kept.await, Err(JournalError::Unavailable));
     running.store.state().away = 0;
-    let receipt = running.journal.submit(append(&thread, vec![note(&thread, "b")])).await;
+    let receipt = running.journal.submit(append(&thread, vec![note(&thread, "c")])).await;
+    assert_eq!(receipt.await, Ok(Ok(vec![Stored::Appended(Some(2))])));
+    let batches = running.store.state().batches.clone();
+    assert_eq!(batches[batches.len() - 2..].concat(), ["b", "c"], "the first one is not tried again");
+}
+
+/// Records.md 3.5. Red when: an append is given up that nobody withdrew.
+#[tokio::test(start_paused = true)]
+async fn what_nobody_waits_for_is_tried_without_limit_of_time() {
+    let running = running(FakeStore::default(), JournalSettings::default());
+    let thread = ThreadId::random();
+    running.store.state().away = 300;
+    let began = Instant::now();
+    let receipt = running.journal.submit(append(&thread, vec![note(&thread, "a")])).await;
+    assert_eq!(running.journal.pending_of(&thread), 1);
     assert_eq!(receipt.await, Ok(Ok(vec![Stored::Appended(Some(1))])));
+    let waited = began.elapsed();
+    assert!((Duration::from_secs(600)..Duration::from_secs(1_500)).contains(&waited), "{waited:?}: 5 s with jitter");
+    assert_eq!(running.journal.pending_of(&thread), 0);
+}
+
+/// I-28. Red when: something accepted makes room, the overflow is not marked, or another thread is held up.
+#[tokio::test(start_paused = true)]
+async fn i28_overflow_pushes_back_and_then_drops_only_what_is_new() {
+    let settings =
+        JournalSettings { thread_records: 10, push_back: Duration::from_secs(1), ..JournalSettings::default() };
+    let running = running(FakeStore::default(), settings);
+    let (thread, other) = (ThreadId::random(), ThreadId::random());
+    running.store.state().away = usize::MAX;
+    let mut receipts = Vec::new();
+    for n in 0..15 {
+        let began = Instant::now();
+        receipts.push(running.journal.submit(append(&thread, vec![note(&thread, &n.to_string())])).await);
+        assert_eq!(began.elapsed() >= Duration::from_secs(1), n >= 10, "{n}");
+    }
+    assert_eq!((running.journal.pending_of(&thread), running.journal.refused()), (10, 5));
+    let began = Instant::now();
+    let others = running.journal.submit(append(&other, vec![note(&other, "other")])).await;
+    assert!(began.elapsed() < Duration::from_millis(1), "another thread has room of its own");
+    running.store.state().away = 0;
+    for (n, receipt) in (1..).zip(receipts) {
+        let expected = if n <= 10 { Ok(Ok(vec![Stored::Appended(Some(n))])) } else { Err(JournalError::Full) };
+        assert_eq!(receipt.await, expected, "{n}");
+    }
+    assert!(others.await.is_ok());
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(running.store.state().incomplete, [(thread, "pending_overflow".to_owned())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bytes_of_a_thread_and_of_all_are_bounded() {
+    let settings = JournalSettings {
+        thread_bytes: 2_000,
+        queue_bytes: 3_000,
+        push_back: Duration::from_secs(1),
+        ..JournalSettings::default()
+    };
+    let running = running(FakeStore::default(), settings);
+    running.store.state().away = usize::MAX;
+    let (one, two) = (ThreadId::random(), ThreadId::random());
+    let long = |thread: &ThreadId, id: &str| append(thread, vec![record(id, message(thread, id, &"x".repeat(1_200)))]);
+    drop(running.journal.submit(long(&one, "a")).await);
+    assert_eq!(running.journal.submit(long(&one, "b")).await.await, Err(JournalError::Full));
+    drop(running.journal.submit(long(&two, "c")).await);
+    let third = ThreadId::random();
+    assert_eq!(running.journal.submit(long(&third, "d")).await.await, Err(JournalError::Full));
+    running.store.state().away = 0;
+    sleep(Duration::from_secs(10)).await;
+    // What is larger than all of the room has all of it.
+    let huge = append(&one, vec![record("e", message(&one, "e", &"x".repeat(10_000)))]);
+    assert!(running.journal.submit(huge).await.await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]

@@ -146,6 +146,14 @@ impl Store for PostgresStore {
         self.add_reason(threads, reason).await
     }
 
+    async fn recorded_threads(&self, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadId>, StoreError> {
+        self.read_recorded_threads(after, limit).await
+    }
+
+    async fn count_recorded_threads(&self) -> Result<u64, StoreError> {
+        self.read_recorded_count().await
+    }
+
     async fn snapshot(&self, thread: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {
         self.read_snapshot(thread).await
     }

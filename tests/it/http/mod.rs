@@ -8,6 +8,7 @@ mod file;
 mod health;
 mod login;
 mod page;
+mod records;
 mod settings;
 mod share;
 mod thread;

@@ -23,9 +23,9 @@ on_both! {
     ids_in_another_spelling_are_other_ids,
 }
 
-pub(super) const THREAD: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b01";
+pub const THREAD: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b01";
 const USER: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b02";
-pub(super) const QUESTION: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b03";
+pub const QUESTION: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b03";
 const RUN: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b04";
 const ANSWER: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b05";
 const ORPHAN: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b06";
@@ -63,7 +63,7 @@ fn tables(kind: Kind, more: &str) -> String {
 }
 
 /// A conversation in the formats of Chainlit 2.12.0: an orphan, null outputs, times without a zone, two votes.
-pub(super) async fn chainlit(database: &Database, more: &str) {
+pub async fn chainlit(database: &Database, more: &str) {
     database.run(&tables(database.kind, more)).await;
     let no_feedback = if !more.contains("disableFeedback") { ("", "") } else { (r#", "disableFeedback""#, ", false") };
     let steps = [

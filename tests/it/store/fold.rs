@@ -25,11 +25,11 @@ on_both! {
 }
 
 /// What happens to a small world of ids, so that things meet.
-fn facts() -> impl Strategy<Value = Vec<(u8, u8, u8, u8)>> {
+pub fn facts() -> impl Strategy<Value = Vec<(u8, u8, u8, u8)>> {
     prop::collection::vec((0..17_u8, 0..6_u8, 0..7_u8, any::<u8>()), 1..40)
 }
 
-fn fact(thread: &ThreadId, (kind, id, other, salt): (u8, u8, u8, u8), n: i64) -> Fact {
+pub fn fact(thread: &ThreadId, (kind, id, other, salt): (u8, u8, u8, u8), n: i64) -> Fact {
     let name = |n: u8| StepId::from(format!("s{n}-{thread}"));
     let mut it = step(thread, name(id).as_str(), StepKind::Tool, n);
     it.parent_id = (other != id && other < 6).then(|| name(other));

@@ -1,11 +1,13 @@
 //! The suite that every store passes. A new backend passes it as it is.
 
-mod adoption;
+pub mod adoption;
 mod cancel;
 mod finding;
-mod fold;
+pub mod fold;
+mod history;
 mod order;
 mod owners;
 mod reading;
 mod retry;
 mod runs;
+mod verify;

@@ -210,6 +210,14 @@ impl Store for Memory {
         Ok(FollowPage::default())
     }
 
+    async fn recorded_threads(&self, _: Option<&ThreadId>, _: u32) -> Result<Vec<ThreadId>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn count_recorded_threads(&self) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
     async fn snapshot(&self, _: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {
         Ok(None)
     }
