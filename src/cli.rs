@@ -3,13 +3,16 @@
 mod fetch;
 mod log;
 mod serve;
+mod verify;
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 use crate::app::{App, BuildError};
 use crate::config::{Config, Flags, Secret};
+use crate::store::{self, OpenOptions, Store};
 
 /// A realtime chat server for Chainlit's frontends: a broken line loses nothing and doubles nothing.
 #[derive(Parser)]
@@ -40,6 +43,8 @@ enum Command {
     },
     /// Print a new secret for CHAINLIT_AUTH_SECRET
     Secret,
+    /// Look whether the records of a database are what was stored, and its rows what the records say
+    Verify(Box<verify::Verify>),
 }
 
 #[derive(Subcommand)]
@@ -90,6 +95,7 @@ fn run(app: Result<App, BuildError>, secrets: Secrets) -> ExitCode {
             println!("{}", Secret::generate().expose());
             Ok(())
         }
+        Command::Verify(verify) => verify.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -103,4 +109,18 @@ fn run(app: Result<App, BuildError>, secrets: Secrets) -> ExitCode {
 fn print_config(flags: Flags) -> anyhow::Result<()> {
     print!("{}", Config::load(flags)?.print());
     Ok(())
+}
+
+/// Does something with the database of the settings, and gives it back. Nothing is swept and nothing settled; a SQLite
+/// file that a server has open is refused.
+fn with_store(config: &Config, work: impl AsyncFnOnce(&dyn Store) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("start threads")?;
+    runtime.block_on(async {
+        let options =
+            OpenOptions { project: config.project.clone(), numbered: config.sequence, ..OpenOptions::default() };
+        let store = store::open(&config.database_url(), options).await?;
+        let done = work(&*store).await;
+        store.close().await;
+        done
+    })
 }

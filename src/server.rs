@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::frontend::{Frontend, NoPage, Part};
 use crate::hook::HookError;
 use crate::http::{Commands, Http, StreamSettings, Streams};
-use crate::journal::JournalSettings;
+use crate::journal::{Journal, JournalSettings};
 use crate::line::{Listener, Peer};
 use crate::socket::Sockets;
 use crate::store::StoreError;
@@ -167,6 +167,13 @@ impl Server {
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// The way into its store, for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn journal(&self) -> &Journal {
+        &self.engine.journal
     }
 
     /// The address of the page, for a person.

@@ -45,7 +45,8 @@ pub(super) struct Engine {
 
 impl Engine {
     /// Opens the store, settles what a dead process left, and starts what the rest needs.
-    pub(super) async fn start(config: &Arc<Config>,
+    pub(super) async fn start(
+        config: &Arc<Config>,
         app: &App,
         clock: Clock,
         journal: JournalSettings,

@@ -159,6 +159,10 @@ pub(super) struct RecordRow {
     mark: Option<String>,
     quarantined_at: Option<i64>,
     erased_at: Option<i64>,
+    #[serde(default)]
+    origin: Option<ExecutionId>,
+    #[serde(default)]
+    hash: Option<String>,
 }
 
 impl RecordRow {
@@ -184,6 +188,8 @@ impl RecordRow {
             mark: self.mark.as_deref().and_then(Mark::parse).map(Mark::hex),
             quarantined_at: self.quarantined_at.map(Timestamp::from_micros),
             erased_at: self.erased_at.map(Timestamp::from_micros),
+            origin: self.origin,
+            content_hash: self.hash.map(|hash| hash.to_lowercase()),
         }
     }
 }

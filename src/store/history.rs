@@ -327,6 +327,8 @@ fn legacy_record(step: Step) -> StoredRecord {
         mark: None,
         quarantined_at: None,
         erased_at: None,
+        origin: None,
+        content_hash: None,
     }
 }
 

@@ -26,6 +26,7 @@ mod row;
 mod search;
 mod sqlite;
 mod tables;
+mod verify;
 mod writes;
 
 pub use files::FileRow;
@@ -35,6 +36,7 @@ pub use history::{
 };
 pub use mark::Mark;
 pub use options::{OpenOptions, open};
+pub use verify::{Finding, verify};
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -201,6 +203,11 @@ pub struct StoredRecord {
     pub quarantined_at: Option<Timestamp>,
     /// When its content was removed.
     pub erased_at: Option<Timestamp>,
+    /// The run that it was made in, which had ended by itself before: it belongs to the thread. Known to
+    /// [`Store::records`] only.
+    pub origin: Option<ExecutionId>,
+    /// The stored content hash, hex. Known to [`Store::records`] only.
+    pub content_hash: Option<String>,
 }
 
 impl StoredRecord {
@@ -331,6 +338,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// Where a thread's numbering stands and what its mark is at a sequence, at one moment, to check a position by.
     async fn mark_at(&self, thread: &ThreadId, sequence: u64) -> Result<MarkAt, StoreError>;
+
+    /// Threads that have a cursor, in the order of their ids, after one of them.
+    async fn recorded_threads(&self, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadId>, StoreError>;
+
+    /// How many threads have a cursor.
+    async fn count_recorded_threads(&self) -> Result<u64, StoreError>;
 
     /// An element of a thread; `None` when there is none, or the thread was deleted.
     async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError>;

@@ -27,7 +27,7 @@ use crate::store::{FollowPage, StoreError};
 /// How long a database that is away is left alone.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// How often rights are checked at most: a replay reads many pages a second.
+/// How often rights are checked at most while a replay reads many pages a second; later on with every page.
 const CHECKED: Duration = Duration::from_secs(1);
 
 /// What a stream begins with.
@@ -95,7 +95,8 @@ enum Got {
 
 impl Follower {
     pub(super) fn new(beginning: Beginning) -> Self {
-        let Beginning { http, access, credential, wakes, previews, after, page, incomplete, patience, slot } = beginning;
+        let Beginning { http, access, credential, wakes, previews, after, page, incomplete, patience, slot } =
+            beginning;
         let now = Instant::now();
         let mut out = Frames::default();
         out.retry(rand::rng().random_range(2_400..=3_600));
@@ -112,7 +113,11 @@ impl Follower {
             stage: Stage::Replay(through),
             epoch: page.cursor.as_ref().map(|cursor| cursor.epoch.clone()),
             read: after,
-            mark: page.cursor.as_ref().filter(|_| after == through).map_or_else(String::new, |cursor| cursor.mark.clone()),
+            mark: page
+                .cursor
+                .as_ref()
+                .filter(|_| after == through)
+                .map_or_else(String::new, |cursor| cursor.mark.clone()),
             proven: after,
             page: Some(page),
             look: false,
@@ -203,7 +208,7 @@ impl Follower {
             },
             happened = happened => {
                 if let Some(previews) = &mut self.previews {
-                    previews.write(happened, &mut self.out);
+                    previews.take(happened, &mut self.out);
                 }
             }
             () = sleep_until(wake) => self.tick(),
@@ -295,7 +300,8 @@ impl Follower {
 
     /// Whether the reader may still read: its login, and its right to the thread.
     async fn check(&mut self) -> Result<bool, Away> {
-        if self.checked.elapsed() < CHECKED.min(self.settings().check_every) {
+        let reads_fast = matches!(self.stage, Stage::Replay(_));
+        if reads_fast && self.checked.elapsed() < CHECKED.min(self.settings().check_every) {
             return Ok(true);
         }
         let Ok(user) = self.http.auth.authenticate(&self.credential).await else { return Ok(false) };

@@ -33,7 +33,9 @@ pub(super) struct Shown {
     ask_at: Option<Instant>,
     texts: HashMap<StepId, Text>,
     complete: VecDeque<StepId>,
-    /// Not before.
+    /// What is gathered for the next frame.
+    pending: Option<Pending>,
+    /// When that is written, at the earliest.
     due: Instant,
 }
 
@@ -49,6 +51,8 @@ pub(super) enum Happened {
     SoFar(Vec<Piece>),
     Piece(Piece),
     Missed,
+    /// What was gathered is to be written.
+    Due,
 }
 
 /// A frame that may still grow.
@@ -69,6 +73,7 @@ impl Shown {
             ask_at: None,
             texts: HashMap::new(),
             complete: VecDeque::new(),
+            pending: None,
             due: Instant::now(),
         };
         shown.ask();
@@ -82,9 +87,8 @@ impl Shown {
 
     /// The next thing to show; waits for ever while nothing streams. Cancel safe.
     pub(super) async fn next(&mut self) -> Happened {
-        sleep_until(self.due).await;
         loop {
-            let Self { previews, so_far, ask_at, .. } = self;
+            let Self { previews, so_far, ask_at, pending, due, .. } = self;
             let asked = async {
                 match so_far {
                     Some(pieces) => pieces.await.unwrap_or_default(),
@@ -104,6 +108,7 @@ impl Shown {
                     self.so_far = None;
                     return Happened::SoFar(pieces);
                 }
+                () = sleep_until(*due), if pending.is_some() => return Happened::Due,
                 piece = previews.next() => return piece.map_or(Happened::Missed, Happened::Piece),
                 () = time => {}
             }
@@ -111,32 +116,30 @@ impl Shown {
         }
     }
 
-    /// Writes what happened, and what more there is already.
-    pub(super) fn write(&mut self, happened: Happened, out: &mut Frames) {
-        let mut pending = None;
+    /// Takes what happened, and what more there is already. It is written when it is time for it.
+    pub(super) fn take(&mut self, happened: Happened, out: &mut Frames) {
         match happened {
-            Happened::SoFar(pieces) => {
-                for piece in pieces {
-                    self.add(&piece, &mut pending, out);
-                }
-            }
-            Happened::Piece(piece) => self.add(&piece, &mut pending, out),
+            Happened::SoFar(pieces) => pieces.iter().for_each(|piece| self.add(piece, out)),
+            Happened::Piece(piece) => self.add(&piece, out),
             Happened::Missed => self.missed(out),
+            Happened::Due => {}
         }
         // While the texts so far are on their way, what comes now may be part of them.
         while self.so_far.is_none() {
             match self.previews.next_now() {
-                Ok(Some(piece)) => self.add(&piece, &mut pending, out),
+                Ok(Some(piece)) => self.add(&piece, out),
                 Ok(None) => break,
                 Err(Lagged) => {
-                    flush(&mut pending, out);
                     self.missed(out);
                     break;
                 }
             }
         }
-        flush(&mut pending, out);
-        self.due = Instant::now() + BETWEEN;
+        let now = Instant::now();
+        if now >= self.due && self.pending.is_some() {
+            flush(&mut self.pending, out);
+            self.due = now + BETWEEN;
+        }
     }
 
     /// An event passed: what it completes has no preview any more.
@@ -146,6 +149,7 @@ impl Shown {
                 if let Some(entity) = event.entity() {
                     let entity = StepId::from(entity);
                     self.texts.remove(&entity);
+                    self.pending.take_if(|pending| pending.entity == entity);
                     if self.complete.len() == COMPLETE {
                         self.complete.pop_front();
                     }
@@ -154,21 +158,22 @@ impl Shown {
             }
             "execution.stopped" | "execution.failed" | "execution.lost" => {
                 self.texts.retain(|_, text| text.execution.as_ref() != event.execution());
+                self.pending.take_if(|pending| pending.execution.as_ref() == event.execution());
             }
             _ => {}
         }
     }
 
-    fn add(&mut self, piece: &Piece, pending: &mut Option<Pending>, out: &mut Frames) {
+    fn add(&mut self, piece: &Piece, out: &mut Frames) {
         if piece.text.is_empty() || self.complete.contains(&piece.entity) {
             return;
         }
-        let known = self.texts.get_mut(&piece.entity);
-        let (text, rest) = match known {
+        let Self { texts, pending, ask_at, .. } = self;
+        let (text, rest) = match texts.get_mut(&piece.entity) {
             // It begins, or begins anew.
             None if piece.offset == 0 => {
                 let text = Text { execution: piece.execution.clone(), frames: 0, end: 0 };
-                (self.texts.entry(piece.entity.clone()).or_insert(text), &*piece.text)
+                (texts.entry(piece.entity.clone()).or_insert(text), &*piece.text)
             }
             Some(text) if piece.offset == 0 => {
                 flush(pending, out);
@@ -180,8 +185,8 @@ impl Shown {
             Some(text) if piece.offset > text.end => {
                 flush(pending, out);
                 out.preview_reset(text.execution.as_ref().map(ExecutionId::as_str), piece.entity.as_str());
-                self.texts.remove(&piece.entity);
-                self.ask_at.get_or_insert_with(|| Instant::now() + BREATH);
+                texts.remove(&piece.entity);
+                ask_at.get_or_insert_with(|| Instant::now() + BREATH);
                 return;
             }
             Some(text) => match after(&piece.text, text.end - piece.offset) {
@@ -219,6 +224,7 @@ impl Shown {
 
     /// Pieces were missed, and nobody knows of which text.
     fn missed(&mut self, out: &mut Frames) {
+        flush(&mut self.pending, out);
         for (entity, text) in self.texts.drain() {
             out.preview_reset(text.execution.as_ref().map(ExecutionId::as_str), entity.as_str());
         }

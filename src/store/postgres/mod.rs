@@ -24,8 +24,8 @@ use super::lost::settled;
 use super::prepare::prepare;
 use super::probe::Probes;
 use super::{
-    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store, StoreError,
-    StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store,
+    StoreError, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 use crate::clock::Clock;
 use crate::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
@@ -144,6 +144,14 @@ impl Store for PostgresStore {
 
     async fn mark_incomplete(&self, threads: &[ThreadId], reason: &str) -> Result<(), StoreError> {
         self.add_reason(threads, reason).await
+    }
+
+    async fn recorded_threads(&self, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadId>, StoreError> {
+        self.read_recorded_threads(after, limit).await
+    }
+
+    async fn count_recorded_threads(&self) -> Result<u64, StoreError> {
+        self.read_recorded_count().await
     }
 
     async fn snapshot(&self, thread: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {

@@ -273,7 +273,8 @@ impl PostgresStore {
                 'produced_at', (extract(epoch from produced_at) * 1000000)::bigint,
                 'created_at', (extract(epoch from created_at) * 1000000)::bigint, 'mark', encode(mark, 'hex'),
                 'quarantined_at', (extract(epoch from quarantined_at) * 1000000)::bigint,
-                'erased_at', (extract(epoch from erased_at) * 1000000)::bigint)::text
+                'erased_at', (extract(epoch from erased_at) * 1000000)::bigint,
+                'origin', origin_execution_id, 'hash', encode(content_hash, 'hex'))::text
             from rejoinder_records
             where project_id = $1 and thread_id = $2 and sequence > $3 and sequence <= $4
             order by sequence limit $5
@@ -288,6 +289,35 @@ impl PostgresStore {
         .await
         .map_err(StoreError::Unavailable)?;
         rows.iter().map(|row| RecordRow::read(row)).collect()
+    }
+
+    pub(super) async fn read_recorded_threads(
+        &self,
+        after: Option<&ThreadId>,
+        limit: u32,
+    ) -> Result<Vec<ThreadId>, StoreError> {
+        let ids: Vec<String> = sqlx::query_scalar(
+            r#"
+            select thread_id from rejoinder_cursors where project_id = $1 and thread_id collate "C" > $2
+            order by thread_id collate "C" limit $3
+            "#,
+        )
+        .bind(&self.project)
+        .bind(after.map_or("", ThreadId::as_str))
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        Ok(ids.into_iter().map(ThreadId::from).collect())
+    }
+
+    pub(super) async fn read_recorded_count(&self) -> Result<u64, StoreError> {
+        let count: i64 = sqlx::query_scalar("select count(*) from rejoinder_cursors where project_id = $1")
+            .bind(&self.project)
+            .fetch_one(&self.pool)
+            .await
+            .map_err(StoreError::Unavailable)?;
+        Ok(count.unsigned_abs())
     }
 
     pub(super) async fn read_cursor(&self, thread: &ThreadId) -> Result<Option<Cursor>, StoreError> {

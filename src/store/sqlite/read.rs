@@ -205,7 +205,8 @@ impl SqliteStore {
             select json_object('id', record_id, 'sequence', sequence, 'execution', execution_id,
                 'type', record_type, 'source', record_source, 'entity', entity_id, 'attributes', attributes,
                 'produced_at', produced_at, 'created_at', created_at, 'mark', hex(mark),
-                'quarantined_at', quarantined_at, 'erased_at', erased_at)
+                'quarantined_at', quarantined_at, 'erased_at', erased_at,
+                'origin', origin_execution_id, 'hash', hex(content_hash))
             from rejoinder_records
             where project_id = ? and thread_id = ? and sequence > ? and sequence <= ?
             order by sequence limit ?
@@ -220,6 +221,35 @@ impl SqliteStore {
         .await
         .map_err(StoreError::Unavailable)?;
         rows.iter().map(|row| RecordRow::read(row)).collect()
+    }
+
+    pub(super) async fn read_recorded_threads(
+        &self,
+        after: Option<&ThreadId>,
+        limit: u32,
+    ) -> Result<Vec<ThreadId>, StoreError> {
+        let ids: Vec<String> = sqlx::query_scalar(
+            r#"
+            select thread_id from rejoinder_cursors where project_id = $1 and thread_id > $2
+            order by thread_id limit $3
+            "#,
+        )
+        .bind(&self.project)
+        .bind(after.map_or("", ThreadId::as_str))
+        .bind(i64::from(limit))
+        .fetch_all(&self.readers)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        Ok(ids.into_iter().map(ThreadId::from).collect())
+    }
+
+    pub(super) async fn read_recorded_count(&self) -> Result<u64, StoreError> {
+        let count: i64 = sqlx::query_scalar("select count(*) from rejoinder_cursors where project_id = ?")
+            .bind(&self.project)
+            .fetch_one(&self.readers)
+            .await
+            .map_err(StoreError::Unavailable)?;
+        Ok(count.unsigned_abs())
     }
 
     pub(super) async fn read_cursor(&self, thread: &ThreadId) -> Result<Option<Cursor>, StoreError> {

@@ -25,7 +25,7 @@ on_both! {
 
 pub const THREAD: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b01";
 const USER: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b02";
-pub(super) const QUESTION: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b03";
+pub const QUESTION: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b03";
 const RUN: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b04";
 const ANSWER: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b05";
 const ORPHAN: &str = "7d3ac8a7-0e0c-4b42-9f7e-0d2a1f6c0b06";

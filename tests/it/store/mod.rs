@@ -10,3 +10,4 @@ mod owners;
 mod reading;
 mod retry;
 mod runs;
+mod verify;

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
 use rejoinder::protocol::{Element, Feedback, Step, ThreadPage, Timestamp, User};
 use rejoinder::store::{
-    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store, StoreError, Stored,
-    StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store,
+    StoreError, Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 use tokio::sync::Semaphore;
 
@@ -181,6 +181,14 @@ impl Store for FakeStore {
         self.answer()?;
         self.state().incomplete.extend(threads.iter().map(|thread| (thread.clone(), reason.to_owned())));
         Ok(())
+    }
+
+    async fn recorded_threads(&self, _: Option<&ThreadId>, _: u32) -> Result<Vec<ThreadId>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn count_recorded_threads(&self) -> Result<u64, StoreError> {
+        Ok(0)
     }
 
     async fn snapshot(&self, _: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {

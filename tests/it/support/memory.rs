@@ -13,8 +13,8 @@ use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, RecordId, StepId
 use rejoinder::protocol::{Element, Feedback, PageInfo, Step, ThreadPage, Timestamp, User};
 use rejoinder::record::{Fact, Record, fold};
 use rejoinder::store::{
-    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Refused, Store, StoreError,
-    Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Refused, Store,
+    StoreError, Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 
 /// Threads as lists of records.
@@ -208,6 +208,14 @@ impl Store for Memory {
 
     async fn follow(&self, _: &ThreadId, _: u64, _: Option<u64>) -> Result<FollowPage, StoreError> {
         Ok(FollowPage::default())
+    }
+
+    async fn recorded_threads(&self, _: Option<&ThreadId>, _: u32) -> Result<Vec<ThreadId>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn count_recorded_threads(&self) -> Result<u64, StoreError> {
+        Ok(0)
     }
 
     async fn snapshot(&self, _: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {
