@@ -7,12 +7,13 @@ TOOLS := target/tools
 RUN_TESTS = $(shell cargo nextest --version >/dev/null 2>&1 \
 	&& echo "cargo nextest run --profile default" || echo "cargo test --lib --bins --tests --examples")
 
-.PHONY: help run test deps lint docs fmt test-tools
+.PHONY: help run test deps lint docs fmt observer test-reader test-tools
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
 run: ## serve the demo on http://localhost:8000 (fetches the stock page once)
+	@$(MAKE) --no-print-directory observer || echo "the observer page could not be built: served without it"
 	@[ -e .rejoinder/frontend ] || cargo run -- frontend fetch
 	cargo run -- serve
 
@@ -23,6 +24,7 @@ test: ## run every test, against SQLite and a throwaway PostgreSQL, with real cl
 	cargo build --bins --examples
 	tests/env/with-postgres $(RUN_TESTS)
 	cargo test --doc
+	@$(MAKE) --no-print-directory test-reader
 
 deps: ## install the system packages that tests need and that are missing (apt)
 	@tests/env/install-packages
@@ -39,9 +41,28 @@ docs: ## build the documentation of the library
 fmt: ## format the code
 	cargo fmt
 
+# ---- the reader and the page that is made of it -------------------------------------------------------------------
+
+OBSERVER := client/observer/dist/index.html
+
+observer: ## build the page that shows a thread live (client/observer), where npm is
+	@if command -v npm >/dev/null; then $(MAKE) -s --no-print-directory $(OBSERVER); fi
+
+test-reader: ## run the tests of the reader (client), where npm is
+	@if command -v npm >/dev/null; then $(MAKE) -s --no-print-directory client/node_modules/.package-lock.json && cd client && npm test --silent; \
+	else echo "SKIPPED: npm is missing (make deps)"; fi
+
+$(OBSERVER): client/node_modules/.package-lock.json client/package.json client/tsconfig.json $(wildcard client/src/* client/observer/*.* client/observer/src/*)
+	cd client && npm run build --silent -- --logLevel warn
+	@touch $@
+
+client/node_modules/.package-lock.json: client/package-lock.json
+	cd client && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
 # ---- test tools: real clients and the real Chainlit, pinned -------------------------------------------------------
 
-test-tools: tests/js/node_modules/.package-lock.json $(TOOLS)/venv/.done $(TOOLS)/chainlit/.done $(TOOLS)/page ## install the clients that tests drive
+test-tools: tests/js/node_modules/.package-lock.json observer $(TOOLS)/venv/.done $(TOOLS)/chainlit/.done $(TOOLS)/page ## install the clients that tests drive
 
 # npm writes this file itself as its last act, so it is the stamp.
 tests/js/node_modules/.package-lock.json: tests/js/package-lock.json

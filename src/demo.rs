@@ -1,10 +1,12 @@
-//! The demo: a scripted assistant that shows streaming, tool steps and a question, without a model or a key.
+//! The demo: a scripted assistant that shows what a page can do, without a model or a key. Each starter shows one thing.
 
-use std::time::Duration;
+mod choose;
+mod show;
+mod talk;
 
 use crate::chat::Chat;
 use crate::hook::{HeaderLogin, ResumedThread, UserMessage, UserSession};
-use crate::protocol::User;
+use crate::protocol::{Starter, User};
 use crate::{App, BuildError};
 
 /// The demo as an application.
@@ -14,9 +16,12 @@ use crate::{App, BuildError};
 pub fn demo() -> Result<App, BuildError> {
     App::new()
         .on_header_login(sign_in_local_visitor)
-        .on_chat_start(greet)
+        .set_starters(starters)
+        .on_chat_start(prepare)
         .on_chat_resume(welcome_back)
         .on_message(answer)
+        .on_settings_update(choose::settings_changed)
+        .on_action("again", choose::press_again)
         .build()
 }
 
@@ -25,74 +30,63 @@ async fn sign_in_local_visitor(login: HeaderLogin) -> Option<User> {
     login.local.then(|| User { display_name: Some("You".into()), ..User::new("local") })
 }
 
-const GREETING: &str = "Hello! I am a scripted assistant: no model, no key. Try one of these words:\n\n\
-    - **stream**: an answer that grows token by token\n\
-    - **tool**: an answer that looks something up in a step\n\
-    - **ask**: a question that I ask you\n\
-    - **count**: something that I remember, also after a reload\n\n\
-    Then pull the plug: stop the server in mid-stream, start it again, and look.";
+/// What is on a starter, and the word that it sends.
+const STARTERS: [(&str, &str); 11] = [
+    ("Let an answer grow", "stream"),
+    ("Look something up", "tool"),
+    ("Be asked a question", "ask"),
+    ("Choose by a button", "buttons"),
+    ("Hand over a file", "file"),
+    ("See pictures and tables", "elements"),
+    ("Follow a list of tasks", "tasks"),
+    ("Open the side view", "side"),
+    ("Use commands and modes", "commands"),
+    ("Change the settings", "settings"),
+    ("Count across reloads", "count"),
+];
 
-async fn greet(chat: Chat) -> crate::Result {
-    chat.say(GREETING).await?;
-    Ok(())
+async fn starters() -> Vec<Starter> {
+    STARTERS.iter().map(|(label, word)| Starter::new(*label, *word)).collect()
 }
 
-/// Opening a thread again needs nothing but this hook's presence.
-async fn welcome_back(_thread: ResumedThread) {}
+/// Says nothing: a page offers its starters only while it is empty.
+async fn prepare(chat: Chat) -> crate::Result {
+    choose::offer_settings(&chat).await
+}
+
+async fn welcome_back(chat: Chat, _thread: ResumedThread) -> crate::Result {
+    choose::offer_settings(&chat).await
+}
 
 async fn answer(chat: Chat, message: UserMessage, session: UserSession) -> crate::Result {
     match message.text().trim().to_lowercase().as_str() {
-        "stream" => stream(chat).await,
-        "tool" => look_up(chat).await,
-        "ask" => ask(chat).await,
-        "count" => count(chat, session).await,
-        _ => {
-            let text = format!("You said: {}\n\nI know **stream**, **tool**, **ask** and **count**.", message.text());
-            chat.say(text).await?;
-            Ok(())
-        }
+        "stream" => talk::stream(chat).await,
+        "tool" => talk::look_up(chat).await,
+        "ask" => talk::ask(chat).await,
+        "count" => talk::count(chat, session).await,
+        "buttons" => choose::buttons(chat).await,
+        "file" => choose::file(chat).await,
+        "commands" => choose::commands(chat).await,
+        "settings" => choose::settings(chat).await,
+        "elements" => show::elements(chat).await,
+        "tasks" => show::tasks(chat).await,
+        "side" => show::side(chat).await,
+        _ => echo(chat, message).await,
     }
 }
 
-async fn stream(chat: Chat) -> crate::Result {
-    let story = "A line may break at any moment. The words that were under way are not lost: the server knows which of \
-        them your page has seen, and says the others again when you are back. Nothing is missing, and nothing stands \
-        there twice. You may close the lid of your laptop now and open it again in a minute; I shall be done by then.";
-    let mut reply = chat.reply();
-    for word in story.split_inclusive(' ') {
-        reply.push(word).await?;
-        tokio::time::sleep(Duration::from_millis(60)).await;
+async fn echo(chat: Chat, message: UserMessage) -> crate::Result {
+    let loud = chat.settings_values().get("loud") == Some(&true.into());
+    let said = if loud { message.text().to_uppercase() } else { message.text().to_owned() };
+    let mut text = format!("You said: {said}");
+    if let Some(command) = &message.command {
+        text += &format!("\n\nIt came with the command **{command}**.");
     }
-    reply.finish().await?;
-    Ok(())
-}
-
-async fn look_up(chat: Chat) -> crate::Result {
-    let pages = chat
-        .step("search the library")
-        .tool()
-        .input("how to reconnect")
-        .run(async |step| {
-            tokio::time::sleep(Duration::from_millis(400)).await;
-            step.output("3 pages: proof of arrival, catching up, resuming once").await?;
-            Ok(3)
-        })
-        .await?;
-    chat.say(format!("I looked it up and found {pages} pages.")).await?;
-    Ok(())
-}
-
-async fn ask(chat: Chat) -> crate::Result {
-    match chat.ask("What is your name?").timeout(Duration::from_secs(300)).await {
-        Ok(answer) => chat.say(format!("Nice to meet you, {}!", answer.text)).await?,
-        Err(_) => chat.say("Another time, then.").await?,
-    };
-    Ok(())
-}
-
-async fn count(chat: Chat, session: UserSession) -> crate::Result {
-    let count = session.get("count").and_then(|count| count.as_u64()).unwrap_or(0) + 1;
-    session.set("count", count);
-    chat.say(format!("In this conversation I have counted to {count}.")).await?;
+    for file in message.files() {
+        text += &format!("\n\nIt came with **{}**, {} bytes.", file.name, file.size);
+    }
+    let words: Vec<String> = STARTERS.iter().map(|(_, word)| format!("**{word}**")).collect();
+    text += &format!("\n\nI am a scripted assistant: no model, no key. I know {}.", words.join(", "));
+    chat.say(text).await?;
     Ok(())
 }

@@ -19,10 +19,12 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::frontend::{Frontend, NoPage, Part};
 use crate::hook::HookError;
-use crate::http::{Commands, Http};
+use crate::http::{Commands, Http, StreamSettings, Streams};
+use crate::journal::{Journal, JournalSettings};
 use crate::line::{Listener, Peer};
 use crate::socket::Sockets;
 use crate::store::StoreError;
+use crate::store::probe::Probes;
 use engine::Engine;
 
 /// Why a server does not start, or ended by itself. The text is for an operator.
@@ -74,6 +76,18 @@ pub enum ServerError {
     Serve(#[source] io::Error),
 }
 
+/// What is not a setting: tests turn it.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct Tuning {
+    /// The journal's times and bounds.
+    pub journal: JournalSettings,
+    /// The streams' times and bounds.
+    pub streams: StreamSettings,
+    /// Points of the store's transactions.
+    pub probes: Probes,
+}
+
 /// A server that listens. It answers as soon as [`Server::serve_until`] is awaited; until then connections wait.
 pub struct Server {
     listener: Listener,
@@ -92,6 +106,16 @@ impl Server {
     /// # Errors
     /// [`ServerError`], with nothing left running.
     pub async fn bind(config: Config, app: App) -> Result<Self, ServerError> {
+        Self::bind_tuned(config, app, Tuning::default()).await
+    }
+
+    /// The same with other times and bounds inside, and with points at which a test may come between.
+    ///
+    /// # Errors
+    /// As above.
+    #[doc(hidden)]
+    pub async fn bind_tuned(config: Config, app: App, tuning: Tuning) -> Result<Self, ServerError> {
+        let Tuning { journal, streams, probes } = tuning;
         let config = Arc::new(config);
         let clock = Clock::system();
         // Everything that can be said to whoever starts the server comes before anything is opened.
@@ -105,7 +129,7 @@ impl Server {
             source,
         })?;
         let addr = axum::serve::Listener::local_addr(&listener).map_err(ServerError::Serve)?;
-        let engine = Engine::start(&config, &app, clock.clone()).await?;
+        let engine = Engine::start(&config, &app, clock.clone(), journal, probes).await?;
         if let Err(failed) = app.startup().await {
             engine.stop().await;
             return Err(ServerError::Startup(failed));
@@ -125,6 +149,8 @@ impl Server {
             store: Arc::clone(&engine.store),
             journal: engine.journal.clone(),
             live: engine.conversations.clone(),
+            conversations: engine.conversations.clone(),
+            streams: Streams::new(streams),
             commands: Commands::default(),
             sessions: Arc::clone(&engine.sessions),
             files: Arc::clone(&engine.files),
@@ -141,6 +167,13 @@ impl Server {
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// The way into its store, for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn journal(&self) -> &Journal {
+        &self.engine.journal
     }
 
     /// The address of the page, for a person.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
-use super::{Chat, ChatError, Command, NewAction, NewElement};
+use super::{Chat, ChatError, Command, NewAction, NewAsk, NewElement};
 use crate::id::StepId;
 use crate::protocol::{Accept, Action, AskKind, ClientMessage, Element, Step, StepKind, StoredFile};
 
@@ -265,8 +265,8 @@ impl<K: Wanted> Question<K> {
         step.start = Some(now);
         step.end = Some(now);
         let (sender, answer) = oneshot::channel();
-        let command = Command::Ask { step, kind, actions, element, timeout, answer: sender };
-        chat.tell(command).await.map_err(|_| AskError::Ended)?;
+        let new = NewAsk { step, kind, actions, element, timeout, answer: sender };
+        chat.tell(Command::Ask(Box::new(new))).await.map_err(|_| AskError::Ended)?;
         // The conversation drops the sender when the time is over.
         let value = answer.await.map_err(|_| AskError::TimedOut)?;
         K::read(value).ok_or(AskError::TimedOut)

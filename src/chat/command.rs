@@ -64,6 +64,23 @@ pub struct Said {
     pub text: String,
 }
 
+/// A question as a hook asks it.
+#[derive(Debug)]
+pub struct NewAsk {
+    /// The message that asks.
+    pub step: Step,
+    /// What is wanted.
+    pub kind: AskKind,
+    /// The buttons below it.
+    pub actions: Vec<Action>,
+    /// The form beside it.
+    pub element: Option<Element>,
+    /// How long to wait.
+    pub timeout: Duration,
+    /// Takes the answer; dropped without one when the time is over.
+    pub answer: oneshot::Sender<Value>,
+}
+
 /// What a hook can tell its conversation. The step inside is always complete; the conversation fills in the thread.
 #[derive(Debug)]
 pub enum Command {
@@ -88,20 +105,7 @@ pub enum Command {
     /// A streaming message was dropped before its end.
     CutOff(StepId),
     /// A question.
-    Ask {
-        /// The message that asks.
-        step: Step,
-        /// What is wanted.
-        kind: AskKind,
-        /// The buttons below it.
-        actions: Vec<Action>,
-        /// The form beside it.
-        element: Option<Element>,
-        /// How long to wait.
-        timeout: Duration,
-        /// Takes the answer; dropped without one when the time is over.
-        answer: oneshot::Sender<Value>,
-    },
+    Ask(Box<NewAsk>),
     /// A function of the host page is called.
     Call {
         /// Which.
@@ -139,8 +143,8 @@ impl Command {
             | Self::Change(step)
             | Self::Close(step)
             | Self::StreamStart(step)
-            | Self::Finish(step)
-            | Self::Ask { step, .. } => step.output.len().max(step.input.len()),
+            | Self::Finish(step) => step.output.len().max(step.input.len()),
+            Self::Ask(ask) => ask.step.output.len(),
             Self::Token(token) => token.token.len(),
             Self::Remove(_)
             | Self::CutOff(_)

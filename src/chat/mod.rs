@@ -21,7 +21,7 @@ pub use ask::{Answer, AskError, Question, Submitted, WantsAction, WantsFiles, Wa
 #[doc(hidden)]
 pub use ask::{Prepared, Wanted};
 pub use call::FunctionCall;
-pub use command::{Command, Envelope, HookEnd, Said, Speaker};
+pub use command::{Command, Envelope, HookEnd, NewAsk, Said, Speaker};
 pub use element::{NewElement, SentElement};
 pub use file::{Content, FileError, FileKeeper, FilePlace, FileReader, NewFile};
 pub use message::{Message, SentMessage};

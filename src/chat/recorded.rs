@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::{AskError, Command, Content, FileError, FileKeeper, FilePlace, FileReader, NewFile, Said};
+use super::{AskError, Command, Content, FileError, FileKeeper, FilePlace, FileReader, NewAsk, NewFile, Said};
 use crate::id::{FileId, StepId};
 use crate::protocol::{Action, AskKind, Element, ServerEvent, Step, StepKind, StoredFile, Toast};
 
@@ -84,10 +84,11 @@ impl Recording {
             Command::Remove(id) => words.steps.retain(|step| step.id != id),
             Command::Token(token) => {
                 if let Some(step) = words.steps.iter_mut().find(|step| step.id == token.id) {
+                    let text = if token.is_input { &mut step.input } else { &mut step.output };
                     if token.is_sequence {
-                        step.output = token.token;
+                        *text = token.token;
                     } else {
-                        step.output.push_str(&token.token);
+                        text.push_str(&token.token);
                     }
                 }
             }
@@ -96,7 +97,8 @@ impl Recording {
                     step.streaming = false;
                 }
             }
-            Command::Ask { step, kind, actions, element, answer, .. } => {
+            Command::Ask(ask) => {
+                let NewAsk { step, kind, actions, element, answer, .. } = *ask;
                 let asked = step.id.clone();
                 words.put(step);
                 let chosen = words.answers.pop_front().and_then(|text| words.answered(text, &kind, &actions));

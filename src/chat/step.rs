@@ -167,13 +167,25 @@ impl OpenStep {
     /// # Errors
     /// When the conversation is over.
     pub async fn push(&mut self, token: impl Into<String>) -> Result<(), ChatError> {
-        let token = token.into();
+        self.grow(token.into(), false).await
+    }
+
+    /// Lets the input grow by a token, shown at once.
+    ///
+    /// # Errors
+    /// When the conversation is over.
+    pub async fn push_input(&mut self, token: impl Into<String>) -> Result<(), ChatError> {
+        self.grow(token.into(), true).await
+    }
+
+    async fn grow(&mut self, token: String, is_input: bool) -> Result<(), ChatError> {
         if token.is_empty() {
             return Ok(());
         }
-        self.step.output.push_str(&token);
+        let text = if is_input { &mut self.step.input } else { &mut self.step.output };
+        text.push_str(&token);
         let id = self.step.id.clone();
-        self.chat.tell(Command::Token(Token { id, token, is_sequence: false, is_input: false })).await
+        self.chat.tell(Command::Token(Token { id, token, is_sequence: false, is_input })).await
     }
 }
 

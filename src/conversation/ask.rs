@@ -1,7 +1,6 @@
 //! Questions: open until somebody answers, the time is over, or the run ends. Exactly one of these happens.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -11,7 +10,7 @@ use tracing::info;
 use super::feed::{Audience, Item, Then};
 use super::state::Conversation;
 use super::tab::{Member, TabId};
-use crate::chat::Speaker;
+use crate::chat::{NewAsk, Speaker};
 use crate::id::StepId;
 use crate::protocol::{
     Action, Ask, AskKind, AskSpec, ClientMessage, Element, ServerEvent, Step, StepKind, StoredFile, whole_seconds,
@@ -27,16 +26,6 @@ pub(super) struct OpenAsk {
     speaker: Speaker,
     deadline: Instant,
     answer: oneshot::Sender<Value>,
-}
-
-/// A question as a hook asks it.
-pub(super) struct NewAsk {
-    pub(super) step: Step,
-    pub(super) kind: AskKind,
-    pub(super) actions: Vec<Action>,
-    pub(super) element: Option<Element>,
-    pub(super) timeout: Duration,
-    pub(super) answer: oneshot::Sender<Value>,
 }
 
 /// An answer that was taken.

@@ -91,16 +91,26 @@ impl Conversation {
             .map(|run| run.step.id.clone())
             .collect();
         for id in superseded {
-            self.supersede_run(&id, records, shows);
+            let run = self.supersede_run(&id, records, shows);
+            // One that is gone stays so: whoever joins just now would take a change of it for news.
+            shows.extend(
+                run.filter(|_| !gone.contains(&id)).map(|run| (Audience::All, ServerEvent::UpdateMessage(run))),
+            );
         }
     }
 
-    fn supersede_run(&mut self, id: &StepId, records: &mut Vec<Record>, shows: &mut Vec<(Audience, ServerEvent)>) {
+    /// Ends a run. Gives its step as it is now.
+    fn supersede_run(
+        &mut self,
+        id: &StepId,
+        records: &mut Vec<Record>,
+        shows: &mut Vec<(Audience, ServerEvent)>,
+    ) -> Option<Arc<Step>> {
         let speaker = Speaker { run: Some(id.clone()), ..Speaker::default() };
         self.cut_off_all(&speaker, records, shows);
         self.cancel_asks(&speaker, records, shows);
         self.cancel_calls(&speaker, shows);
-        let Some(run) = self.runs.shift_remove(id) else { return };
+        let run = self.runs.shift_remove(id)?;
         run.cancel.cancel();
         let mut step = run.step;
         step.end = Some(self.clock.now());
@@ -109,8 +119,8 @@ impl Conversation {
         records.extend(self.values_records(&run.values));
         let fact = Fact::RunEnded { step: step.clone(), reason: EndReason::Superseded };
         records.push(self.record(Some(id.clone()), Source::User, fact));
-        shows.push((Audience::All, ServerEvent::UpdateMessage(Arc::new(step))));
         // Whatever it still says is kept off the pages; the store puts it aside.
         self.overruled.insert(id.clone());
+        Some(Arc::new(step))
     }
 }

@@ -10,6 +10,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::time::Instant;
 use tracing::debug;
 
+use super::preview::Piece;
 use super::tab::TabId;
 use crate::id::StepId;
 use crate::journal::{JournalError, Receipt};
@@ -60,12 +61,14 @@ pub struct Item {
     pub joins: Option<TabId>,
     /// The place of the append in the conversation's order of appends.
     pub place: u64,
+    /// What whoever follows over HTTP is told of it.
+    pub piece: Option<Piece>,
 }
 
 impl Item {
     /// An item that only shows.
     pub fn show(shows: Vec<(Audience, ServerEvent)>) -> Self {
-        Self { shows, append: None, then: Then::Nothing, joins: None, place: 0 }
+        Self { shows, append: None, then: Then::Nothing, joins: None, place: 0, piece: None }
     }
 }
 
@@ -82,6 +85,7 @@ pub struct Feed {
 struct Waiting {
     shows: Vec<(Audience, ServerEvent)>,
     joins: Option<TabId>,
+    piece: Option<Piece>,
     receipt: Option<(Receipt, Then, u64)>,
     deadline: Instant,
 }
@@ -99,8 +103,8 @@ impl Future for Late {
 
 /// What the feed lets go.
 pub enum Released {
-    /// Show this; `joins` takes part from here on.
-    Show(Vec<(Audience, ServerEvent)>, Option<TabId>),
+    /// Show this; the tab takes part from here on, and followers are told the piece.
+    Show(Vec<(Audience, ServerEvent)>, Option<TabId>, Option<Piece>),
     /// The store has spoken of the append with this place.
     Stored(Then, u64, Verdict),
 }
@@ -108,13 +112,13 @@ pub enum Released {
 impl Feed {
     /// Adds an item whose records were handed to the journal. `wait`: not shown before they are stored.
     pub fn push(&mut self, item: Item, receipt: Option<Receipt>, wait: bool) {
-        let Item { shows, then, joins, place, .. } = item;
+        let Item { shows, then, joins, place, piece, .. } = item;
         let receipt = receipt.map(|receipt| (receipt, then, place));
         let (receipt, late) = if wait { (receipt, None) } else { (None, receipt) };
         if let Some((receipt, then, place)) = late {
             self.late.push(Late(Some(then), place, receipt));
         }
-        self.queue.push_back(Waiting { shows, joins, receipt, deadline: Instant::now() + PATIENCE });
+        self.queue.push_back(Waiting { shows, joins, piece, receipt, deadline: Instant::now() + PATIENCE });
     }
 
     /// How many items are on their way.
@@ -138,7 +142,7 @@ impl Feed {
             };
             let Some((receipt, _, place)) = &mut head.receipt else {
                 if let Some(head) = self.queue.pop_front() {
-                    return Released::Show(head.shows, head.joins);
+                    return Released::Show(head.shows, head.joins, head.piece);
                 }
                 continue;
             };

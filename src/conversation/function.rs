@@ -49,7 +49,7 @@ impl Conversation {
 
     /// A page has done with a call. A late answer is ignored.
     pub(super) fn call_ended(&mut self, tab: TabId, call: CallId, end: CallEnd) {
-        if !self.calls.get(&call).is_some_and(|open| TabId(open.speaker.tab) == tab) {
+        if self.calls.get(&call).is_none_or(|open| TabId(open.speaker.tab) != tab) {
             return;
         }
         let Some(OpenCall { speaker, answer, .. }) = self.calls.remove(&call) else { return };

@@ -14,6 +14,7 @@ mod feed;
 mod function;
 mod job;
 mod outline;
+mod preview;
 mod restore;
 mod run;
 mod state;
@@ -26,6 +27,7 @@ pub use cancel::Cancelled;
 pub use element::ElementChange;
 pub use function::CallEnd;
 pub use job::SessionHook;
+pub use preview::{Lagged, Piece, Previews};
 pub use restore::Restored;
 pub use tab::{Member, Tab, TabId};
 pub use turn::Held;
@@ -119,6 +121,7 @@ pub struct Shared {
 /// The conversations of this process.
 pub struct Conversations {
     live: DashMap<ThreadId, Arc<Handle>>,
+    taps: preview::Taps,
     shared: Arc<Shared>,
 }
 
@@ -182,6 +185,8 @@ pub(crate) enum Input {
     Leave(TabId),
     /// The thread was deleted.
     Deleted,
+    /// Tell what streams, as far as it is.
+    SoFar(oneshot::Sender<Vec<Piece>>),
     /// Look whether anybody still needs you.
     Look,
 }
@@ -223,7 +228,7 @@ impl Conversations {
     /// No conversations yet.
     #[must_use]
     pub fn new(shared: Shared) -> Arc<Self> {
-        Arc::new(Self { live: DashMap::new(), shared: Arc::new(shared) })
+        Arc::new(Self { live: DashMap::new(), taps: preview::Taps::default(), shared: Arc::new(shared) })
     }
 
     /// How many are live.
@@ -271,8 +276,9 @@ impl Conversations {
         }
     }
 
-    /// Tells the conversation on a thread, if there is one, that it was deleted.
+    /// Tells whoever follows a thread, and the conversation on it, if there is one, that it was deleted.
     pub async fn deleted(&self, thread: &ThreadId) {
+        self.shared.journal.look(thread);
         let handle = self.live.get(thread).map(|entry| entry.value().clone());
         if let Some(handle) = handle {
             let _ = handle.inputs.send(Box::new(Input::Deleted)).await;
@@ -302,6 +308,7 @@ impl Conversations {
             keys: vec![thread],
             partials_due: None,
             closing: None,
+            tap: preview::Tap::default(),
         };
         shared.tracker.spawn(task.run());
         handle

@@ -59,6 +59,8 @@ pub(super) struct Conversation {
     pub(super) next_attempt: u64,
     /// Runs that were ended over their heads and may still speak.
     pub(super) overruled: HashSet<StepId>,
+    /// Whether somebody follows what streams here over HTTP.
+    pub(super) followed: bool,
     /// Why runs that are stopped now are stopped.
     pub(super) stop_reason: EndReason,
     /// What the task has to carry out.
@@ -127,6 +129,8 @@ pub(super) struct Growing {
     pub(super) streams: bool,
     /// It grew since its partial row was last written.
     pub(super) changed: bool,
+    /// How long its output is, as JavaScript counts.
+    pub(super) units: usize,
 }
 
 impl Conversation {
@@ -161,6 +165,7 @@ impl Conversation {
             attempts: HashMap::new(),
             next_attempt: 0,
             overruled: HashSet::new(),
+            followed: false,
             stop_reason: EndReason::UserStop,
             items: Vec::new(),
             jobs: Vec::new(),
@@ -196,7 +201,7 @@ impl Conversation {
             self.remember_unstored(&shows);
         }
         let place = self.appends;
-        self.items.push(Item { shows, append, then, joins: None, place });
+        self.items.push(Item { shows, append, then, joins: None, place, piece: None });
     }
 
     pub(super) fn append(&self, records: Vec<Record>, once: bool) -> Append {

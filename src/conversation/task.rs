@@ -12,6 +12,7 @@ use super::call::Caller;
 use super::errand::Duty;
 use super::feed::{Audience, Feed, Item, Released, Then, Verdict};
 use super::job::Job;
+use super::preview::Tap;
 use super::state::{Conversation, Listening, Phase, Stage};
 use super::{Conversations, Handle, Input, Show};
 use crate::chat::Envelope;
@@ -42,6 +43,7 @@ pub(super) struct Task {
     pub(super) keys: Vec<ThreadId>,
     pub(super) partials_due: Option<Instant>,
     pub(super) closing: Option<Instant>,
+    pub(super) tap: Tap,
 }
 
 impl Task {
@@ -59,6 +61,7 @@ impl Task {
                 },
                 word = self.words.recv(), if self.feed.len() < LONGEST_FEED => {
                     if let Some(word) = word {
+                        self.state.followed = self.tap.is_on(&self.home.taps, &self.state.thread);
                         self.state.hear(*word);
                     }
                 }
@@ -111,13 +114,17 @@ impl Task {
                 self.state.listening.remove(&tab);
             }
             Input::Deleted => self.state.deleted(),
+            Input::SoFar(answer) => drop(answer.send(self.state.so_far())),
             Input::Look => {}
         }
     }
 
     fn release(&mut self, released: Released) {
         match released {
-            Released::Show(shows, joins) => {
+            Released::Show(shows, joins, piece) => {
+                if let Some(piece) = piece {
+                    self.tap.tell(piece);
+                }
                 for (audience, event) in shows {
                     self.show(audience, event);
                 }
@@ -208,6 +215,7 @@ impl Task {
         self.home.also_known_as(fresh.clone(), &self.handle);
         self.keys.push(fresh.clone());
         self.state.thread = fresh.clone();
+        self.tap.look_again();
         for member in self.state.members.values_mut() {
             let mut about = crate::chat::About::clone(&member.about);
             about.thread = fresh.clone();

@@ -64,7 +64,7 @@ impl Conversation {
             None => Then::Nothing,
         };
         let place = self.appends;
-        self.items.push(Item { shows, append: Some(append), then, joins: None, place });
+        self.items.push(Item { shows, append: Some(append), then, joins: None, place, piece: None });
     }
 
     /// The elements of the files that came with a message.

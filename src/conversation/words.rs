@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tracing::debug;
 
-use super::ask::NewAsk;
 use super::feed::{Audience, Then};
+use super::preview;
 use super::run::Ended;
 use super::state::{Conversation, Growing, Stage};
 use super::tab::TabId;
@@ -14,7 +14,6 @@ use crate::hook::HookError;
 use crate::id::StepId;
 use crate::protocol::{ServerEvent, Step, StepKind, Token};
 use crate::record::{Fact, Record, Source};
-use crate::screen::grow;
 
 impl Conversation {
     /// A hook spoke.
@@ -72,6 +71,7 @@ impl Conversation {
             Command::Change(step) => {
                 let step = self.here(step);
                 if let Some(growing) = self.growing.get_mut(&step.id) {
+                    growing.units = preview::units(&step.output);
                     growing.step = step.clone();
                 }
                 self.say(&speaker, Fact::StepUpdated(step.clone()), ServerEvent::UpdateMessage(Arc::new(step)));
@@ -86,7 +86,9 @@ impl Conversation {
                 self.grows(&speaker, &step, true);
                 // Its place is where it began, as in the stored thread; history has it when it is complete.
                 self.context_of_mut(&speaker).put(&step);
+                let piece = self.growing.get(&step.id).filter(|_| self.followed).and_then(Growing::whole);
                 self.flow(&speaker, ServerEvent::StreamStart(Arc::new(step)));
+                self.grew(&speaker, piece);
             }
             Command::Token(token) => self.token(&speaker, token),
             Command::CutOff(id) => {
@@ -94,9 +96,7 @@ impl Conversation {
                 self.cut_off(&id, &mut records, &mut shows);
                 self.said(&speaker, records, shows);
             }
-            Command::Ask { step, kind, actions, element, timeout, answer } => {
-                self.ask(speaker, NewAsk { step, kind, actions, element, timeout, answer });
-            }
+            Command::Ask(ask) => self.ask(speaker, *ask),
             Command::Call { name, args, timeout, answer } => {
                 self.call_function(speaker, (name, args), timeout, answer);
             }
@@ -131,7 +131,8 @@ impl Conversation {
     }
 
     fn grows(&mut self, speaker: &Speaker, step: &Step, streams: bool) {
-        let growing = Growing { step: step.clone(), speaker: speaker.clone(), streams, changed: streams };
+        let units = preview::units(&step.output);
+        let growing = Growing { step: step.clone(), speaker: speaker.clone(), streams, changed: streams, units };
         self.growing.insert(step.id.clone(), growing);
     }
 
@@ -140,16 +141,17 @@ impl Conversation {
             debug!("token for a step that does not grow");
             return;
         };
-        grow(&mut growing.step, &token);
-        growing.changed = true;
+        let mut piece = growing.grow(&token, self.followed);
         let event = if growing.step.streaming {
             ServerEvent::StreamToken(token)
         } else {
             // The first token of an open step: the page needs to know that it grows (chat-wire 4.2).
             growing.step.streaming = true;
+            piece = piece.and_then(|_| growing.whole());
             ServerEvent::StreamStart(Arc::new(growing.step.clone()))
         };
         self.flow(speaker, event);
+        self.grew(speaker, piece);
     }
 
     /// One fact that is one event.

@@ -1,6 +1,7 @@
 //! Parts of a request, read tolerantly where clients are loose and refused as JSON where they are wrong.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -9,6 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
 use super::{ApiError, Shared};
+use crate::line::Wire;
 use crate::protocol::User;
 
 /// Who asks: none where no login is required. Others get no further.
@@ -67,6 +69,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 /// Where a request's connection comes from; whoever serves the routes puts it into the request's extensions.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller(pub SocketAddr);
+
+/// The connection that a request came over; whoever serves the routes puts it into the request's extensions.
+#[derive(Clone, Debug)]
+pub struct Line(pub Arc<Wire>);
 
 /// Where the connection comes from, if that is known.
 pub(super) struct Peer(Option<IpAddr>);

@@ -13,6 +13,7 @@ mod kept;
 mod language;
 mod login;
 mod multipart;
+mod observe;
 mod page;
 mod picture;
 mod records;
@@ -45,7 +46,7 @@ use crate::app::{Answers, App};
 use crate::auth::Auth;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::conversation::Cancelled;
+use crate::conversation::{Cancelled, Conversations};
 use crate::file::Files;
 use crate::frontend::Frontend;
 use crate::id::{ExecutionId, ThreadId};
@@ -54,8 +55,10 @@ use crate::session::Sessions;
 use crate::store::Store;
 
 pub use error::ApiError;
-pub use extract::Caller;
-pub use records::Commands;
+pub use extract::{Caller, Line};
+pub use records::{Commands, StreamLimits, StreamSettings, Streams};
+#[doc(hidden)]
+pub use records::{Point, StreamProbe};
 
 /// What routes tell the conversations in memory.
 #[async_trait]
@@ -89,6 +92,10 @@ pub struct Http {
     pub journal: Journal,
     /// The conversations in memory.
     pub live: Arc<dyn Live>,
+    /// The same, for what streams in them.
+    pub conversations: Arc<Conversations>,
+    /// The streams of events.
+    pub streams: Streams,
     /// Commands that came with a key.
     pub commands: Commands,
     /// The live tabs.
@@ -152,6 +159,7 @@ pub fn routes(http: Arc<Http>) -> Router {
         .route("/project/share/{thread}", get(share::get))
         .route("/feedback", put(feedback::set).delete(feedback::remove))
         .route("/mcp", post(settings::no_mcp).delete(settings::no_mcp))
+        .route("/observe/{thread}", get(observe::show))
         .route("/public/{*path}", get(file::public))
         .route("/assets/{*path}", get(file::assets))
         .route("/copilot/{*path}", get(file::copilot))

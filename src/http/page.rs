@@ -121,7 +121,7 @@ fn fonts(look: &Look<'_>) -> Option<String> {
 }
 
 /// A text within HTML or one of its attributes.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
 }
 

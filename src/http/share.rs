@@ -48,6 +48,13 @@ pub(super) async fn get(
     }
     let mut thread = whole(&http, &id).await?;
     thread.metadata.retain(|key, _| !PRIVATE.contains(&key.as_str()));
+    if thread.user_identifier != user.map(|user| user.identifier) {
+        // What its owner thinks of an answer is between them and the application.
+        for step in &mut thread.steps {
+            step.feedback = None;
+            step.metadata.remove("favorite");
+        }
+    }
     Ok(Json(thread))
 }
 

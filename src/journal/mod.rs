@@ -4,6 +4,7 @@
 mod latest;
 mod receipt;
 mod room;
+mod wake;
 mod writer;
 
 use std::collections::BTreeSet;
@@ -11,7 +12,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dashmap::DashMap;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,7 @@ use crate::store::{Append, LiveSession, Partial, Store};
 use latest::{Partials, Sessions};
 pub use receipt::{JournalError, Receipt};
 use room::{Place, Rooms};
+use wake::Wakes;
 use writer::Writer;
 
 /// How a journal behaves.
@@ -51,6 +52,11 @@ pub struct JournalSettings {
     pub partial_every: Duration,
     /// How long rows of live tabs are gathered.
     pub sessions_every: Duration,
+    /// How often the store is asked for what no wake announced, a fifth more or less.
+    pub poll_every: Duration,
+    /// Whether a commit wakes. Off, only the poll does: for tests.
+    #[doc(hidden)]
+    pub wakes: bool,
 }
 
 impl Default for JournalSettings {
@@ -68,6 +74,8 @@ impl Default for JournalSettings {
             farewell: Duration::from_secs(10),
             partial_every: Duration::from_millis(100),
             sessions_every: Duration::from_millis(200),
+            poll_every: Duration::from_secs(5),
+            wakes: true,
         }
     }
 }
@@ -93,7 +101,7 @@ struct Shared {
     sessions: Sessions,
     /// Something is there to be written that is not in the queue.
     nudge: Notify,
-    followers: DashMap<ThreadId, watch::Sender<u64>>,
+    wakes: Arc<Wakes>,
 }
 
 /// What becomes of an append whose answer comes too late for whoever waited for it.
@@ -140,8 +148,10 @@ impl Journal {
             partials: Partials::default(),
             sessions: Sessions::default(),
             nudge: Notify::new(),
-            followers: DashMap::new(),
+            wakes: Arc::default(),
         });
+        let (wakes, every) = (shared.wakes.clone(), shared.settings.poll_every);
+        tracker.spawn(wake::poll_until(stop.clone(), wakes, shared.store.clone(), every));
         tracker.spawn(Writer::new(shared.clone(), jobs, stop).run());
         Self { shared, queue }
     }
@@ -223,12 +233,20 @@ impl Journal {
         self.shared.nudge.notify_one();
     }
 
-    /// Wakes after each commit of a numbered record of the thread, with its sequence. Subscribe before reading, or a
-    /// record between the two is lost. The value is 0 until the first commit after this.
+    /// Wakes after each commit of a numbered record of the thread, with its sequence, and when the thread is deleted.
+    /// Subscribe before reading, or a record between the two is lost. Wakes coalesce and cannot lag. A wake that is lost,
+    /// and a record that another process wrote, is made up for by a poll ([`JournalSettings::poll_every`]). The value is
+    /// 0 until the first commit after this.
     #[must_use]
     pub fn follow(&self, thread: &ThreadId) -> watch::Receiver<u64> {
-        // Under the shard's lock, so the writer cannot remove the entry in between.
-        self.shared.followers.entry(thread.clone()).or_insert_with(|| watch::Sender::new(0)).subscribe()
+        self.shared.wakes.follow(thread)
+    }
+
+    /// Wakes whoever follows a thread to which something happened that is no record of it: its deletion.
+    pub fn look(&self, thread: &ThreadId) {
+        if self.shared.settings.wakes {
+            self.shared.wakes.look(thread);
+        }
     }
 
     /// The store below, for reading.
@@ -241,6 +259,12 @@ impl Journal {
     #[must_use]
     pub fn pending(&self) -> usize {
         self.queue.max_capacity() - self.queue.capacity()
+    }
+
+    /// How many records the poll found that no wake had announced: with one process on the database, none.
+    #[must_use]
+    pub fn missed_wakes(&self) -> u64 {
+        self.shared.wakes.missed()
     }
 
     /// How many records of a thread wait for the writer: what a snapshot calls `read.pending`.
@@ -258,7 +282,7 @@ impl Journal {
     /// How many threads have a wake-up entry.
     #[must_use]
     pub fn followed(&self) -> usize {
-        self.shared.followers.len()
+        self.shared.wakes.followed()
     }
 }
 

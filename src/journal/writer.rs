@@ -233,8 +233,9 @@ impl Writer {
                         self.shared.partials.remove(&step.id);
                     }
                 }
-                Stored::Duplicate(_)
-                | Stored::Conflict
+                // Stored by a commit whose answer was lost: nobody has heard of it yet.
+                Stored::Duplicate(sequence) => latest = latest.max(*sequence),
+                Stored::Conflict
                 | Stored::Quarantined
                 | Stored::AlreadySettled
                 | Stored::ForeignId
@@ -242,10 +243,8 @@ impl Writer {
                 | Stored::Skipped => {}
             }
         }
-        if let Some(latest) = latest
-            && let Some(follower) = self.shared.followers.get(&append.thread)
-        {
-            follower.send_modify(|sequence| *sequence = (*sequence).max(latest));
+        if let Some(latest) = latest.filter(|_| self.shared.settings.wakes) {
+            self.shared.wakes.announce(&append.thread, latest);
         }
     }
 
@@ -264,7 +263,7 @@ impl Writer {
             self.overflow_due = Instant::now() + OVERFLOW_EVERY;
         }
         if now >= self.sweep_due {
-            self.shared.followers.retain(|_, follower| follower.receiver_count() > 0);
+            self.shared.wakes.sweep();
             self.shared.rooms.sweep();
             self.sweep_due = now + SWEEP;
         }

@@ -20,13 +20,14 @@ const BACKLOG: i32 = 4096;
 pub struct Timeouts {
     /// For a websocket.
     pub websocket: Duration,
-    /// For plain HTTP, event streams included.
+    /// For plain HTTP, event streams included. These end by themselves when a write is stuck for half a minute; what they
+    /// say last is still read by whoever comes back a little later.
     pub http: Duration,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { websocket: Duration::from_secs(20), http: Duration::from_secs(30) }
+        Self { websocket: Duration::from_secs(20), http: Duration::from_secs(45) }
     }
 }
 

@@ -306,7 +306,9 @@ impl<S: AsyncWrite + Unpin> Shim<S> {
         }
         match write(self, cx) {
             Poll::Ready(Ok(done)) => {
-                self.stall = None;
+                if self.stall.take().is_some() {
+                    self.wire.set_loose();
+                }
                 Poll::Ready(Ok(done))
             }
             Poll::Ready(Err(error)) => {
@@ -319,6 +321,9 @@ impl<S: AsyncWrite + Unpin> Shim<S> {
                     Mode::Http | Mode::Head(..) => self.timeouts.http,
                     Mode::Frames(_) => self.timeouts.websocket,
                 };
+                if self.stall.is_none() {
+                    self.wire.set_stuck();
+                }
                 let stall = self.stall.get_or_insert_with(|| Box::pin(sleep(limit)));
                 if stall.as_mut().poll(cx).is_ready() {
                     self.wire.cut();

@@ -1,10 +1,12 @@
 //! What the two ends of a TCP connection's shim share with those who serve it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
+use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
+use tokio::time::Instant;
 
 use super::Connection;
 
@@ -14,6 +16,8 @@ pub struct Wire {
     is_armed: AtomicBool,
     armed: Mutex<Option<Armed>>,
     is_cut: AtomicBool,
+    /// Since when a write makes no progress.
+    stuck: Mutex<Option<Instant>>,
     reader: AtomicWaker,
     writer: AtomicWaker,
 }
@@ -34,6 +38,26 @@ impl Wire {
         let armed = Armed { connection: Arc::clone(connection), is_upgrade };
         *self.armed.lock().unwrap_or_else(PoisonError::into_inner) = Some(armed);
         self.is_armed.store(true, Ordering::Release);
+    }
+
+    /// How long a write has made no progress; none while writes do.
+    #[must_use]
+    pub fn stuck_for(&self) -> Option<Duration> {
+        self.stuck().map(|since| since.elapsed())
+    }
+
+    /// A write makes no progress from now on.
+    pub(super) fn set_stuck(&self) {
+        *self.stuck() = Some(Instant::now());
+    }
+
+    /// Writes make progress again.
+    pub(super) fn set_loose(&self) {
+        *self.stuck() = None;
+    }
+
+    fn stuck(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.stuck.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn take_armed(&self) -> Option<Armed> {

@@ -76,11 +76,12 @@ pub fn subtree<'a>(
     found
 }
 
-/// Hangs votes onto their steps; of several the last one counts.
+/// Hangs votes onto their steps, as pages read them there: without the thread (chat-wire 5.6). Of several the last one
+/// counts.
 pub fn join_feedback(steps: &mut [Step], votes: impl IntoIterator<Item = Feedback>) {
     let mut votes: HashMap<StepId, Feedback> = votes.into_iter().map(|vote| (vote.for_id.clone(), vote)).collect();
     for step in steps {
-        step.feedback = votes.remove(&step.id);
+        step.feedback = votes.remove(&step.id).map(|vote| Feedback { thread_id: None, ..vote });
     }
 }
 

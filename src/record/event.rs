@@ -64,6 +64,18 @@ impl Event {
         self.event_type
     }
 
+    /// The run it is about, or output of.
+    #[must_use]
+    pub fn execution(&self) -> Option<&ExecutionId> {
+        self.execution_id.as_ref()
+    }
+
+    /// What it is about.
+    #[must_use]
+    pub fn entity(&self) -> Option<&str> {
+        self.entity_id.as_deref()
+    }
+
     /// What it says.
     #[must_use]
     pub fn payload(&self) -> &Value {

@@ -125,6 +125,8 @@ impl Screen {
                 self.elements.insert(id.clone(), (number, None));
             }
             ServerEvent::Action(action) => {
+                // It stands at the end now, not where it was before it was taken away.
+                self.actions.shift_remove(&action.id);
                 self.actions.insert(action.id.clone(), (number, action.clone(), true));
             }
             ServerEvent::RemoveAction(action) => {

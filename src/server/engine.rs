@@ -18,8 +18,9 @@ use crate::file::{Bucket, BucketSettings, Files, LocalFolder, Storage};
 use crate::hook::HookRuntime;
 use crate::http::Live;
 use crate::id::{ExecutionId, ThreadId};
-use crate::journal::Journal;
+use crate::journal::{Journal, JournalSettings};
 use crate::session::{Foundation, SessionSettings, Sessions};
+use crate::store::probe::Probes;
 use crate::store::{self, OpenOptions, Store};
 
 /// How long conversations may take to settle after the grace period of their hooks.
@@ -44,13 +45,20 @@ pub(super) struct Engine {
 
 impl Engine {
     /// Opens the store, settles what a dead process left, and starts what the rest needs.
-    pub(super) async fn start(config: &Arc<Config>, app: &App, clock: Clock) -> Result<Self, ServerError> {
+    pub(super) async fn start(
+        config: &Arc<Config>,
+        app: &App,
+        clock: Clock,
+        journal: JournalSettings,
+        probes: Probes,
+    ) -> Result<Self, ServerError> {
         let instance = uuid::Uuid::new_v4().to_string();
         let options = OpenOptions {
             project: config.project.clone(),
             instance: instance.clone(),
             numbered: config.sequence,
             clock: clock.clone(),
+            probes,
             ..OpenOptions::default()
         };
         let store = store::open(&config.database_url(), options).await?;
@@ -61,7 +69,7 @@ impl Engine {
         let former = store.session_hashes().await?.into_iter().collect();
         let (talking, stop_talking) = (TaskTracker::new(), CancellationToken::new());
         let (writing, stop_writing) = (TaskTracker::new(), CancellationToken::new());
-        let journal = Journal::start(store.clone(), &writing, stop_writing.clone());
+        let journal = Journal::start_with(store.clone(), &writing, stop_writing.clone(), journal);
         let storage = storage(config, &writing)?;
         let files = Arc::new(Files::new(storage, store.clone(), clock.clone(), writing.clone()));
         let hooks = HookRuntime::start().map_err(ServerError::Hooks)?;

@@ -12,7 +12,7 @@ use tower::Layer;
 
 use crate::auth::Auth;
 use crate::config::Config;
-use crate::http::{Caller, Http, mounted, routes};
+use crate::http::{Caller, Http, Line, mounted, routes};
 use crate::line::Peer;
 use crate::protocol::User;
 use crate::socket::{self, AuthError, Authenticate, OneSlashLayer, Origins, Sockets};
@@ -29,8 +29,9 @@ pub(super) fn router(http: Http, sockets: &Sockets) -> Router {
 /// Tells the routes where a request comes from; sockets look for themselves.
 async fn name_caller(mut request: Request, next: Next) -> Response {
     if let Some(ConnectInfo(peer)) = request.extensions().get::<ConnectInfo<Peer>>() {
-        let caller = Caller(peer.address);
+        let (caller, line) = (Caller(peer.address), Line(Arc::clone(&peer.wire)));
         request.extensions_mut().insert(caller);
+        request.extensions_mut().insert(line);
     }
     next.run(request).await
 }

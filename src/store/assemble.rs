@@ -1,7 +1,7 @@
 //! What was read, put together: a thread as pages want it, a page of the list, records. The same for both databases,
 //! which give each list as a JSON array of rows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -192,6 +192,12 @@ impl RecordRow {
             content_hash: self.hash.map(|hash| hash.to_lowercase()),
         }
     }
+}
+
+/// Where threads stand.
+pub(super) fn latest(rows: Vec<(String, i64)>) -> HashMap<ThreadId, u64> {
+    let rows = rows.into_iter();
+    rows.map(|(thread, latest)| (ThreadId::from(thread.as_str()), latest.unsigned_abs())).collect()
 }
 
 /// A row that a database gave as a JSON object.

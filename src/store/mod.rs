@@ -7,6 +7,7 @@ mod append;
 mod assemble;
 mod bad;
 mod files;
+mod follow;
 mod history;
 pub mod incomplete;
 mod known;
@@ -30,6 +31,7 @@ mod verify;
 mod writes;
 
 pub use files::FileRow;
+pub use follow::{FOLLOW_ROWS, FollowPage};
 pub use history::{
     Execution, LARGEST_PAGE, MarkAt, OpenInteraction, PAGE_BYTES, PageQuery, PlacedRecord, RecordPage, ThreadSnapshot,
 };
@@ -37,7 +39,7 @@ pub use mark::Mark;
 pub use options::{OpenOptions, open};
 pub use verify::{Finding, verify};
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use async_trait::async_trait;
 
@@ -319,6 +321,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// Where a thread's numbering stands; `None` before its first record.
     async fn cursor(&self, thread: &ThreadId) -> Result<Option<Cursor>, StoreError>;
+
+    /// The next records of a thread for a follower that has read it up to `after`: up to `through`, or to the end.
+    async fn follow(&self, thread: &ThreadId, after: u64, through: Option<u64>) -> Result<FollowPage, StoreError>;
+
+    /// The last sequence of each of these threads that has a numbering.
+    async fn latest(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError>;
 
     /// Adds a reason why the history of threads is not whole ([`incomplete`]). Threads that are not there have none.
     async fn mark_incomplete(&self, threads: &[ThreadId], reason: &str) -> Result<(), StoreError>;

@@ -246,6 +246,60 @@ async fn followers_wake_after_the_commit_only() {
     assert!(timeout(Duration::from_secs(60), mine.changed()).await.is_err());
 }
 
+/// I-35. Red when the poll is taken out; when it asks for each thread alone.
+#[tokio::test(start_paused = true)]
+async fn a_wake_that_is_lost_is_made_up_for_by_a_poll() {
+    let settings = JournalSettings { wakes: false, ..JournalSettings::default() };
+    let running = running(FakeStore::default(), settings);
+    let threads: Vec<ThreadId> = (0..3).map(|_| ThreadId::random()).collect();
+    let mut followers: Vec<_> = threads.iter().map(|thread| running.journal.follow(thread)).collect();
+    for thread in &threads[..2] {
+        let receipt = running.journal.submit(append(thread, vec![note(thread, "a")])).await;
+        assert!(receipt.await.is_ok());
+    }
+    let began = Instant::now();
+    for follower in &mut followers[..2] {
+        follower.changed().await.unwrap();
+        assert_eq!(*follower.borrow_and_update(), 1);
+    }
+    assert!(began.elapsed() <= Duration::from_secs(6), "{:?}", began.elapsed());
+    assert_eq!(running.journal.missed_wakes(), 2);
+    // A thread without numbering may be one that is gone: its follower looks.
+    followers[2].changed().await.unwrap();
+    assert_eq!(*followers[2].borrow_and_update(), 0);
+    let polls = running.store.state().polls;
+    assert_eq!(polls, 1, "all in one statement");
+    // Nobody is woken again for what is known.
+    assert!(timeout(Duration::from_secs(60), followers[0].changed()).await.is_err());
+    drop(followers);
+    let polls = running.store.state().polls;
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(running.store.state().polls, polls, "nobody follows");
+}
+
+/// Red when what was stored under a lost answer wakes nobody.
+#[tokio::test(start_paused = true)]
+async fn what_was_committed_without_an_answer_wakes_as_well() {
+    let store = FakeStore::default();
+    store.state().forgets_answers = 1;
+    let running = running(store, JournalSettings::default());
+    let thread = ThreadId::random();
+    let mut follower = running.journal.follow(&thread);
+    let receipt = running.journal.submit(append(&thread, vec![note(&thread, "a")])).await;
+    assert_eq!(receipt.await, Ok(Ok(vec![Stored::Duplicate(Some(1))])));
+    assert!(!waits(follower.changed()).await);
+    assert_eq!(*follower.borrow(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_wakes_its_followers() {
+    let running = running(FakeStore::default(), JournalSettings::default());
+    let thread = ThreadId::random();
+    let mut follower = running.journal.follow(&thread);
+    running.journal.look(&thread);
+    assert!(!waits(follower.changed()).await);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_thread_that_nobody_follows_costs_nothing() {
     let running = running(FakeStore::default(), JournalSettings::default());

@@ -22,6 +22,7 @@ mod session;
 mod socket;
 mod stop;
 mod store;
+mod stream;
 mod streamed;
 mod support;
 mod wire;

@@ -60,6 +60,25 @@ async fn page_elements_on_postgres() {
     play("elements", "postgres", Launch::surface().on(&database)).await;
 }
 
+/// The page of client/observer, with a small server of its own that can be told to break.
+#[tokio::test]
+async fn the_observer_page() {
+    let Some(mut command) = tool::node("page/observer.mjs") else { return };
+    if !tool::has_browser() || tool::observer().is_none() {
+        return;
+    }
+    command.arg("-").arg(tool::project("target/screenshots/observer"));
+    tool::succeeds(command).await;
+}
+
+/// The observer beside the stock page, on the real server.
+#[tokio::test]
+async fn page_observe() {
+    if tool::observer().is_some() {
+        play("observe", "sqlite", Launch::reference()).await;
+    }
+}
+
 #[tokio::test]
 async fn page_demo() {
     play("demo", "demo", Launch::demo()).await;

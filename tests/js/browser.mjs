@@ -24,7 +24,7 @@ const WHOLE_SCENARIO = 120_000;
  *   base    the server's address
  *   ok      says what was seen
  *   check   says whether something holds, and goes on if not; the scenario has failed then
- *   shot    keeps a screenshot: NAME-what.png
+ *   shot    keeps a screenshot, of another page where one is named: NAME-what.png
  * `through` may put something between page and server: it is given the server's address and gives back
  * { url, close(), … }, which `play` gets as `line`.
  */
@@ -88,7 +88,7 @@ export async function scenario(play, { through } = {}) {
   reloadsItsThread(page);
   page.setDefaultTimeout(PATIENCE);
   page.on("pageerror", (error) => failed(`an error nobody caught in the page: ${error.message}`));
-  const shot = (what) => page.screenshot({ path: join(outdir, `${name}-${what}.png`) });
+  const shot = (what, of = page) => of.screenshot({ path: join(outdir, `${name}-${what}.png`) });
 
   const tooLong = new Promise((_, reject) => {
     setTimeout(() => reject(new Error(`not done after ${WHOLE_SCENARIO / 1000} s`)), WHOLE_SCENARIO).unref();

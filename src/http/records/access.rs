@@ -100,6 +100,14 @@ impl Access {
             if record.record_type == "settings" {
                 attributes.insert("values".into(), Value::Object(serde_json::Map::new()));
             }
+            // What its owner thinks of an answer is between them and the application.
+            if record.record_type == "feedback" {
+                attributes.clear();
+            }
+            if let Some(Value::Object(metadata)) = attributes.get_mut("step").and_then(|step| step.get_mut("metadata"))
+            {
+                metadata.remove("favorite");
+            }
             for key in ["user_id", "user_identifier"] {
                 if let Some(value) = attributes.get_mut(key) {
                     *value = Value::Null;

@@ -68,6 +68,14 @@ impl RecordError {
         Self::new(StatusCode::CONFLICT, "idempotency_key_reused", message)
     }
 
+    /// 429: so many streams there may be.
+    pub(super) const fn too_many_streams() -> Self {
+        let message = "There are too many streams; close one.";
+        let mut error = Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", message);
+        error.retryable = true;
+        error
+    }
+
     /// 503.
     pub(in crate::http) const fn unavailable() -> Self {
         let message = "The server cannot reach its store, try again in a moment.";
@@ -89,6 +97,16 @@ impl RecordError {
     fn with(mut self, key: &str, value: Value) -> Self {
         self.details.get_or_insert_default().insert(key.to_owned(), value);
         self
+    }
+
+    /// Whether it is the reader's position that is refused.
+    pub(super) fn is_of_position(&self) -> bool {
+        self.code.starts_with("cursor_")
+    }
+
+    /// Where the history ends, as far as the error says it.
+    pub(super) fn latest(&self) -> u64 {
+        self.details.as_ref().and_then(|details| details.get("latest_sequence")?.as_u64()).unwrap_or_default()
     }
 
     /// The stable code.

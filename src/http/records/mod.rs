@@ -5,11 +5,17 @@
 mod access;
 mod cancel;
 mod error;
+mod follow;
+mod frame;
 mod once;
 mod page;
+mod patience;
 mod position;
+mod preview;
 mod remove;
+mod slots;
 mod snapshot;
+mod stream;
 
 use axum::Router;
 use axum::routing::{get, post};
@@ -20,12 +26,17 @@ use crate::record::CursorToken;
 use crate::store::Cursor;
 
 pub use once::Commands;
+pub use slots::StreamLimits;
+#[doc(hidden)]
+pub use stream::{Point, StreamProbe};
+pub use stream::{StreamSettings, Streams};
 
 /// The routes.
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
         .route("/sessions/{session}", get(snapshot::get).delete(remove::remove))
         .route("/sessions/{session}/records", get(page::get))
+        .route("/sessions/{session}/events", get(stream::events))
         .route("/sessions/{session}/cancel", post(cancel::cancel))
 }
 

@@ -26,3 +26,12 @@ pub(in crate::http) async fn check(http: &Http, thread: &ThreadId, position: &Po
     }
     if sequence > latest { Err(RecordError::ahead(latest)) } else { Ok(sequence) }
 }
+
+/// What a reader is told whose position is none: in a header nobody can correct it (I-40).
+///
+/// # Errors
+/// When the store does not answer.
+pub(super) async fn none(http: &Http, thread: &ThreadId) -> Result<RecordError, RecordError> {
+    let cursor = http.store.cursor(thread).await?;
+    Ok(RecordError::mismatch(cursor.map_or(0, |cursor| cursor.latest)))
+}

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use std::collections::HashMap;
+
 use sqlx::{AssertSqlSafe, Row};
 
 use super::PostgresStore;
@@ -347,6 +349,22 @@ impl PostgresStore {
         .await
         .map_err(StoreError::Unavailable)?;
         row.as_deref().map_or(Ok(None), cursor)
+    }
+
+    pub(super) async fn read_latest(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError> {
+        let threads: Vec<&str> = threads.iter().map(ThreadId::as_str).collect();
+        let rows: Vec<(String, i64)> = sqlx::query_as(
+            r#"
+            select thread_id, latest_sequence from rejoinder_cursors
+            where project_id = $1 and thread_id = any($2)
+            "#,
+        )
+        .bind(&self.project)
+        .bind(&threads)
+        .fetch_all(&self.pool)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        Ok(assemble::latest(rows))
     }
 }
 

@@ -17,6 +17,7 @@ macro_rules! step {
 mod append;
 mod file;
 mod find;
+mod follow;
 mod history;
 mod open;
 mod read;
@@ -24,7 +25,7 @@ mod schema;
 mod sql;
 mod write;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -38,8 +39,8 @@ use super::number;
 use super::prepare::prepare;
 use super::probe::Probes;
 use super::{
-    Append, Appended, Cursor, FileRow, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store, StoreError,
-    StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store,
+    StoreError, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 use crate::clock::Clock;
 use crate::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
@@ -148,6 +149,14 @@ impl Store for SqliteStore {
 
     async fn cursor(&self, thread: &ThreadId) -> Result<Option<Cursor>, StoreError> {
         self.read_cursor(thread).await
+    }
+
+    async fn follow(&self, thread: &ThreadId, after: u64, through: Option<u64>) -> Result<FollowPage, StoreError> {
+        self.read_follow(thread, after, through).await
+    }
+
+    async fn latest(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError> {
+        self.read_latest(threads).await
     }
 
     async fn mark_incomplete(&self, threads: &[ThreadId], reason: &str) -> Result<(), StoreError> {

@@ -1,5 +1,7 @@
 //! Reading from SQLite: each answer is one statement, so it is one moment.
 
+use std::collections::HashMap;
+
 use sqlx::Row;
 
 use super::SqliteStore;
@@ -9,6 +11,7 @@ use crate::store::assemble::{self, RecordRow, ThreadRows, cursor, page};
 use crate::store::place::Place;
 use crate::store::row::object;
 use crate::store::search::glob;
+use crate::store::writes::json;
 use crate::store::{Cursor, LiveSession, StoreError, StoredRecord, StoredThread, ThreadHead, ThreadQuery, incomplete};
 
 /// A page of the list. A thread's place is its newest step; the zone letter is cut, since "39Z" would come after
@@ -276,6 +279,21 @@ impl SqliteStore {
         .await
         .map_err(StoreError::Unavailable)?;
         row.as_deref().map_or(Ok(None), cursor)
+    }
+
+    pub(super) async fn read_latest(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError> {
+        let rows: Vec<(String, i64)> = sqlx::query_as(
+            r#"
+            select thread_id, latest_sequence from rejoinder_cursors
+            where project_id = ? and thread_id in (select value from json_each(?))
+            "#,
+        )
+        .bind(&self.project)
+        .bind(json(&threads))
+        .fetch_all(&self.readers)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        Ok(assemble::latest(rows))
     }
 }
 

@@ -99,6 +99,7 @@ async fn what_is_not_yours_is_not_there() {
     let bob = server.person("bob").await;
     let mut bobs = sign_in(server.addr, "bob").await.page();
     bobs.come(server.addr).await;
+    bobs.ask("show").await;
     let sent = serde_json::to_value(element(&page, "Counter")).unwrap();
     let foreign = change(&bob, &page.session, sent.clone()).await;
     assert_eq!(foreign, change(&bob, "no such session", sent.clone()).await);

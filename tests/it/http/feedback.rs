@@ -15,10 +15,13 @@ use crate::support::raw::Raw;
 use crate::support::records::ANNA;
 use crate::support::server::Running;
 
+/// A vote, and whose it was.
+type Heard = (Feedback, Option<String>);
+
 /// What the hook was told, and what it does then.
 #[derive(Clone, Default)]
 struct Votes {
-    heard: Arc<Mutex<Vec<(Feedback, Option<String>)>>>,
+    heard: Arc<Mutex<Vec<Heard>>>,
     fails: Arc<Mutex<&'static str>>,
 }
 
@@ -128,7 +131,7 @@ async fn a_step_has_one_vote() {
     .await;
 }
 
-/// Promise 22. Red when votes are looked for by their id alone.
+/// Promise 22: votes are looked for among those of the caller.
 #[tokio::test]
 async fn a_foreign_step_and_a_foreign_vote_look_like_none() {
     let votes = Votes::default();
@@ -187,7 +190,7 @@ async fn a_hook_that_fails_takes_no_vote_away() {
     .await;
 }
 
-/// Red when whoever knows the id of a step of an anonymous thread may vote on it.
+/// Knowing the id of a step of an anonymous thread is not enough to vote on it.
 #[tokio::test]
 async fn whoever_has_no_name_votes_from_their_own_tab() {
     let votes = Votes::default();

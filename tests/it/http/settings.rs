@@ -141,7 +141,7 @@ async fn blocks() -> Vec<StarterCategory> {
     vec![StarterCategory::new("too late")]
 }
 
-/// Red when these hooks run on the server's own threads, or without a bound.
+/// These hooks run on threads of their own, and for a bounded time.
 #[tokio::test]
 async fn hooks_that_fail_or_block_leave_nothing_to_choose_and_hold_nobody_up() {
     let app = chat().set_chat_profiles(fails).set_starters(panics).set_starter_categories(blocks);

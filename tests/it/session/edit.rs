@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rejoinder::conversation::Show;
 use rejoinder::id::{StepId, ThreadId};
-use rejoinder::protocol::{ClientEvent, EditedMessage};
+use rejoinder::protocol::{ClientEvent, EditedMessage, ServerEvent};
 use rejoinder::record::{EndReason, Fact};
 
 use super::world::{Browser, Line, World};
@@ -94,6 +94,14 @@ async fn an_edit_supersedes_the_run_under_it() {
         .collect();
     assert_eq!(ends, [EndReason::Superseded, EndReason::Completed]);
     assert_eq!(world.ledger.answered.lock().unwrap().len(), 2);
+    // A run that was deleted is not spoken of again: a tab that joins just then would show it.
+    let heard = browser.heard.lock().unwrap();
+    let deleted = heard.iter().position(|event| matches!(event, ServerEvent::DeleteMessage(_))).unwrap();
+    let ServerEvent::DeleteMessage(gone) = &heard[deleted] else { unreachable!() };
+    let again = heard[deleted + 1..]
+        .iter()
+        .any(|event| matches!(event, ServerEvent::UpdateMessage(step) if step.id == gone.id));
+    assert!(!again);
 }
 
 #[tokio::test(start_paused = true)]

@@ -18,7 +18,7 @@ use rejoinder::journal::Journal;
 use rejoinder::protocol::{ClientEvent, ClientMessage, ServerEvent, Step, StepKind, StoredFile, User};
 use rejoinder::screen::Page;
 use rejoinder::session::{Connect, ConnectionNumber, Foundation, Link, SessionSettings, Sessions};
-use rejoinder::{App, AppBuilder, Chat, Config, HookError, State, UserMessage};
+use rejoinder::{App, AppBuilder, Chat, HookError, State, UserMessage};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

@@ -10,6 +10,7 @@ pub struct Database {
     pub kind: Kind,
     url: String,
     _folder: Option<tempfile::TempDir>,
+    is_ours: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ impl Database {
     pub async fn sqlite() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}", folder.path().join("chat.db").display());
-        Some(Self { kind: Kind::Sqlite, url, _folder: Some(folder) })
+        Some(Self { kind: Kind::Sqlite, url, _folder: Some(folder), is_ours: true })
     }
 
     /// An empty PostgreSQL database in the cluster that `REJOINDER_TEST_POSTGRES` names; none when there is none.
@@ -36,7 +37,13 @@ impl Database {
         let name = format!("t{}", uuid::Uuid::new_v4().simple());
         run(Kind::Postgres, &server, &format!("create database {name}")).await.unwrap();
         let (host, _) = server.rsplit_once('/').unwrap();
-        Some(Self { kind: Kind::Postgres, url: format!("{host}/{name}"), _folder: None })
+        Some(Self { kind: Kind::Postgres, url: format!("{host}/{name}"), _folder: None, is_ours: true })
+    }
+
+    /// A database that belongs to somebody else, and outlives this.
+    pub fn existing(url: String) -> Self {
+        let kind = if url.starts_with("sqlite:") { Kind::Sqlite } else { Kind::Postgres };
+        Self { kind, url, _folder: None, is_ours: false }
     }
 
     pub fn url(&self) -> &str {
@@ -102,7 +109,7 @@ async fn run(kind: Kind, url: &str, sql: &str) -> Result<(), sqlx::Error> {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if self.kind == Kind::Sqlite {
+        if self.kind == Kind::Sqlite || !self.is_ours {
             return;
         }
         let (server, name) = self.url.rsplit_once('/').unwrap();

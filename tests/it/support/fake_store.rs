@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
 use rejoinder::protocol::{Element, Feedback, Step, ThreadPage, Timestamp, User};
 use rejoinder::store::{
-    Append, Appended, Cursor, FileRow, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store, StoreError, Stored,
-    StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store,
+    StoreError, Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 use tokio::sync::Semaphore;
 
@@ -29,8 +29,13 @@ pub struct State {
     pub partials: Vec<Vec<Partial>>,
     pub sessions: Vec<Vec<LiveSession>>,
     pub forgotten: Vec<Vec<String>>,
+    /// How often it was asked where threads stand.
+    pub polls: usize,
+    /// So many appends are stored and answered with an error.
+    pub forgets_answers: usize,
     pub incomplete: Vec<(ThreadId, String)>,
     latest: HashMap<ThreadId, u64>,
+    known: HashMap<(ThreadId, String), u64>,
 }
 
 impl FakeStore {
@@ -64,15 +69,25 @@ impl Store for FakeStore {
         let mut state = self.state();
         let mut outcomes = Vec::new();
         for append in batch {
-            let latest = state.latest.entry(append.thread.clone()).or_default();
+            let State { latest, known, .. } = &mut *state;
+            let latest = latest.entry(append.thread.clone()).or_default();
             outcomes.push(Ok(append
                 .records
                 .iter()
-                .map(|_| {
+                .map(|record| {
+                    let id = (append.thread.clone(), record.id.to_string());
+                    if let Some(sequence) = known.get(&id) {
+                        return Stored::Duplicate(Some(*sequence));
+                    }
                     *latest += 1;
+                    known.insert(id, *latest);
                     Stored::Appended(Some(*latest))
                 })
                 .collect()));
+        }
+        if state.forgets_answers > 0 {
+            state.forgets_answers -= 1;
+            return Err(StoreError::Unavailable(sqlx::Error::PoolTimedOut));
         }
         Ok(outcomes)
     }
@@ -149,6 +164,17 @@ impl Store for FakeStore {
 
     async fn cursor(&self, _: &ThreadId) -> Result<Option<Cursor>, StoreError> {
         Ok(None)
+    }
+
+    async fn latest(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError> {
+        self.answer()?;
+        let mut state = self.state();
+        state.polls += 1;
+        Ok(threads.iter().filter_map(|thread| Some((thread.clone(), *state.latest.get(thread)?))).collect())
+    }
+
+    async fn follow(&self, _: &ThreadId, _: u64, _: Option<u64>) -> Result<FollowPage, StoreError> {
+        Ok(FollowPage::default())
     }
 
     async fn mark_incomplete(&self, threads: &[ThreadId], reason: &str) -> Result<(), StoreError> {

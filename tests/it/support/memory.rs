@@ -13,8 +13,8 @@ use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, RecordId, StepId
 use rejoinder::protocol::{Element, Feedback, PageInfo, Step, ThreadPage, Timestamp, User};
 use rejoinder::record::{Fact, Record, fold};
 use rejoinder::store::{
-    Append, Appended, Cursor, FileRow, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Refused, Store, StoreError,
-    Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Refused, Store,
+    StoreError, Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
 };
 
 /// Threads as lists of records.
@@ -202,8 +202,12 @@ impl Store for Memory {
         Ok(None)
     }
 
-    async fn mark_incomplete(&self, _: &[ThreadId], _: &str) -> Result<(), StoreError> {
-        Ok(())
+    async fn latest(&self, _: &[ThreadId]) -> Result<HashMap<ThreadId, u64>, StoreError> {
+        Ok(HashMap::new())
+    }
+
+    async fn follow(&self, _: &ThreadId, _: u64, _: Option<u64>) -> Result<FollowPage, StoreError> {
+        Ok(FollowPage::default())
     }
 
     async fn number(&self, _: &ThreadId) -> Result<u64, StoreError> {
@@ -223,15 +227,19 @@ impl Store for Memory {
     }
 
     async fn snapshot(&self, _: &ThreadId) -> Result<Option<ThreadSnapshot>, StoreError> {
-        unimplemented!()
+        Ok(None)
     }
 
     async fn record_page(&self, _: &ThreadId, _: &PageQuery) -> Result<Option<RecordPage>, StoreError> {
-        unimplemented!()
+        Ok(None)
     }
 
     async fn mark_at(&self, _: &ThreadId, _: u64) -> Result<MarkAt, StoreError> {
-        unimplemented!()
+        Ok(MarkAt::default())
+    }
+
+    async fn mark_incomplete(&self, _: &[ThreadId], _: &str) -> Result<(), StoreError> {
+        Ok(())
     }
 
     async fn element(&self, thread: &ThreadId, element: &ElementId) -> Result<Option<Element>, StoreError> {

@@ -16,5 +16,6 @@ pub mod program;
 pub mod raw;
 pub mod records;
 pub mod server;
+pub mod sse;
 pub mod tool;
 pub mod upload;

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use rejoinder::config::Secret;
 use rejoinder::hook::{HeaderLogin, PasswordLogin};
+use rejoinder::journal::Journal;
 use rejoinder::protocol::User;
+use rejoinder::server::Tuning;
 use rejoinder::{App, Chat, Config, Server};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -17,6 +19,8 @@ pub const SECRET: &str = "a secret for tests";
 /// A server that runs until it is stopped or dropped.
 pub struct Running {
     pub addr: SocketAddr,
+    /// The way into its store.
+    pub journal: Journal,
     folder: TempDir,
     root: String,
     stop: CancellationToken,
@@ -72,15 +76,20 @@ impl House {
 
     /// Serves with other settings.
     pub async fn serve_with(self, app: App, set: impl FnOnce(&mut Config)) -> Running {
+        self.serve_tuned(app, set, Tuning::default()).await
+    }
+
+    /// The same with other times and bounds inside.
+    pub async fn serve_tuned(self, app: App, set: impl FnOnce(&mut Config), tuning: Tuning) -> Running {
         let mut config = self.config();
         set(&mut config);
         let root = config.root_path.to_string();
-        let server = Server::bind(config, app).await.unwrap();
-        let addr = server.local_addr();
+        let server = Server::bind_tuned(config, app, tuning).await.unwrap();
+        let (addr, journal) = (server.local_addr(), server.journal().clone());
         let stop = CancellationToken::new();
         let stopped = stop.clone().cancelled_owned();
         let served = tokio::spawn(async move { server.serve_until(stopped).await.unwrap() });
-        Running { addr, folder: self.0, root, stop, served }
+        Running { addr, journal, folder: self.0, root, stop, served }
     }
 }
 

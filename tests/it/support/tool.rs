@@ -45,6 +45,11 @@ pub fn page() -> Option<PathBuf> {
     present("target/tools/page", "the stock page")
 }
 
+/// The built observer page.
+pub fn observer() -> Option<PathBuf> {
+    present("client/observer/dist/index.html", "the observer page")
+}
+
 /// The environment that the real Chainlit is in.
 pub fn chainlit() -> Option<PathBuf> {
     present("target/tools/chainlit", "the real Chainlit")

@@ -10,7 +10,7 @@ const said = [
   "assistant_message: hello",
   "user_message: hi",
   "assistant_message: echo: hi",
-  "user_message: /stream 20 30",
+  "user_message: /stream 20 200",
   `assistant_message: ${Array.from({ length: 20 }, (_, n) => `t${n}`).join(" ")}`,
   "user_message: /tool x",
   "tool: Used lookup",
@@ -29,7 +29,7 @@ await scenario(async ({ person, page, ok, check, shot }) => {
   const thread = await person.threadId();
   ok("the address is that of the thread");
 
-  await person.send("/stream 20 30");
+  await person.send("/stream 20 200");
   await person.sees("assistant_message", /t0 t1 t2/);
   check(await person.stopButton.isVisible(), "the text is seen while it streams, with a stop button");
   await person.sees("assistant_message", /t0 t1 .* t19/);

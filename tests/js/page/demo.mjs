@@ -1,5 +1,5 @@
-// rejoinder's demo: no form, whoever sits at the machine is signed in by itself; a scripted assistant greets, streams,
-// looks something up, asks, and counts.
+// rejoinder's demo: no form, whoever sits at the machine is signed in by itself; each starter of an empty page shows one
+// thing.
 
 import { scenario } from "../browser.mjs";
 
@@ -25,14 +25,13 @@ const pages = "3 pages: proof of arrival, catching up, resuming once";
 
 await scenario(async ({ person, page, base, ok, check, shot }) => {
   await page.goto(`${base}/`);
-  await person.sees("assistant_message", /I am a scripted assistant/);
-  ok("signed in without a form, and greeted");
-  const [greeting] = await person.transcript();
-  await shot("greeted");
+  await page.locator("#starter-let-an-answer-grow").waitFor();
+  ok("signed in without a form, and offered something");
+  await shot("starters");
 
-  const whole = (steps) => JSON.stringify(steps) === JSON.stringify([greeting, ...said]);
+  const whole = (steps) => JSON.stringify(steps) === JSON.stringify(said);
 
-  await person.send("stream");
+  await page.locator("#starter-let-an-answer-grow").click();
   await person.sees("assistant_message", /A line may break/);
   check(await person.stopButton.isVisible(), "the text is seen while it grows");
   await person.sees("assistant_message", story);
@@ -71,4 +70,37 @@ await scenario(async ({ person, page, base, ok, check, shot }) => {
   await person.sees("assistant_message", "In this conversation I have counted to 2.");
   ok("it went on counting");
   await shot("counted");
+
+  await person.send("buttons");
+  await page.getByRole("button", { name: "Tea" }).click();
+  await person.sees("assistant_message", "Here is your tea.");
+  await page.getByRole("button", { name: "Once more" }).click();
+  await person.sees("assistant_message", "Another tea it is.");
+  ok("buttons are pressed, in a question and below a message");
+
+  await person.send("elements");
+  await person.sees("assistant_message", /A picture, a table/);
+  await page.locator("img[alt='line.svg']").waitFor();
+  await page.getByText("how often").first().waitFor();
+  await page.locator(".js-plotly-plot, .plotly").first().waitFor();
+  ok("a picture, a table and a figure are there");
+  await shot("elements");
+
+  await person.send("tasks");
+  await person.sees("assistant_message", "All three tasks are done.");
+  await page.getByText("write the answer").locator("visible=true").first().waitFor();
+  await person.send("side");
+  await person.sees("assistant_message", "The side view is open.");
+  await page.getByText("Beside the chat there is room").locator("visible=true").first().waitFor();
+  await shot("side");
+
+  await person.send("commands");
+  await person.sees("assistant_message", /The composer has commands/);
+  await page.getByRole("button", { name: "Search" }).first().waitFor();
+  await person.send("settings");
+  await person.sees("assistant_message", /I answer softly/);
+  await person.send("what else");
+  await person.sees("assistant_message", /You said: what else/);
+  ok("it says what it knows");
+  await shot("everything");
 });

@@ -51,7 +51,7 @@ await scenario(
     check(/^[0-9a-f-]{36}$/.test(thread), "a message is answered, and the app knows the thread", thread);
 
     await idle();
-    await send("/stream 20 30");
+    await send("/stream 20 200");
     await said("assistant_message", /^t0 t1 t2/).waitFor();
     check((await page.locator("#loading").innerText()) === "busy", "the text is seen while it streams");
     await said("assistant_message", /^t0 t1 .* t19/).waitFor();

@@ -4,8 +4,8 @@ import { scenario, visitor } from "./common.mjs";
 
 scenario("stop-stream", async (r) => {
   const a = await visitor(r, { spoke: true });
-  r.does("a says /stream 50 100, and stops after the second token");
-  a.say("/stream 50 100");
+  r.does("a says /stream 50 500, and stops after the second token");
+  a.say("/stream 50 500");
   await a.until("stream_token");
   a.send("stop");
   await a.until("task_end");

@@ -36,7 +36,7 @@ scenario("action", async (r) => {
   const press = async (what, body, as = cookie) => {
     r.does(what);
     await r.http("POST", "/project/action", { cookie: as, json: body });
-    await a.quiet(300);
+    await a.quiet(1000);
   };
   await press("a presses", { action, sessionId });
   await press("an action with payload 7", { action: { ...action, payload: { n: 7 } }, sessionId });

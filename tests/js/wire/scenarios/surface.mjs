@@ -51,7 +51,7 @@ scenario("element-changes", async (r) => {
   const call = async (what, method, body, as = a.cookie) => {
     r.does(what);
     await r.http(method, "/project/element", { cookie: as, json: body });
-    await a.quiet(300);
+    await a.quiet(1000);
   };
   const changed = { ...element, props: { count: 5, list: [1, { b: null }] }, mime: "text/plain", size: "large" };
   await call("a changes its properties", "PUT", { element: changed, sessionId });
@@ -81,7 +81,7 @@ scenario("action-results", async (r) => {
   for (const action of a.seen.filter(({ event }) => event === "action").map(({ args }) => args[0])) {
     r.does(`a presses ${action.label}`);
     await r.http("POST", "/project/action", { cookie: a.cookie, json: { action, sessionId } });
-    await a.quiet(300);
+    await a.quiet(1000);
   }
 });
 
@@ -91,7 +91,7 @@ scenario("window", async (r) => {
   for (const data of ["host: are you there", { said: "hello" }, null, 5]) {
     r.does(`the window posts ${JSON.stringify(data)}`);
     a.send("window_message", data);
-    await a.quiet(400);
+    await a.quiet(1000);
   }
 });
 
@@ -169,7 +169,7 @@ scenario("ask-element", async (r) => {
     await a.quiet();
     a.answer(answer);
     await a.until(itsEnd);
-    await a.quiet(400);
+    await a.quiet(1000);
   }
 });
 
@@ -193,7 +193,7 @@ scenario("ask-file", async (r) => {
   await a.until("ask");
   a.answer([]);
   await a.until(itsEnd);
-  await a.quiet(400);
+  await a.quiet(1000);
 });
 
 scenario("vote", async (r) => {
