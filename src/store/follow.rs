@@ -75,6 +75,8 @@ impl FollowRow {
             mark: self.mark,
             quarantined_at: None,
             erased_at: self.erased_at.map(Timestamp::from_micros),
+            origin: None,
+            content_hash: None,
         }
     }
 }
