@@ -164,7 +164,7 @@ fn hex(text: &str) -> String {
 }
 
 fn unhex(text: &str) -> Result<String, BadCursor> {
-    if !is_hex(text) || text.len() % 2 != 0 {
+    if !is_hex(text) || !text.len().is_multiple_of(2) {
         return Err(BadCursor);
     }
     let digits = text.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap_or_default());
