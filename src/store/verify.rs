@@ -8,7 +8,7 @@ use super::mark::{Mark, hex};
 use super::{Store, StoreError, StoredRecord, StoredThread, incomplete};
 use crate::id::ThreadId;
 use crate::protocol::Step;
-use crate::record::{Folded, canonical, content_hash};
+use crate::record::{Folded, as_stored, canonical, content_hash};
 
 /// Records read at a time.
 const SOME: u32 = 100;
@@ -152,14 +152,14 @@ impl Looked {
     }
 }
 
-/// A step whose parent no record brought hangs at the root in one of the two.
+/// Whether a step is what the records made of it. A step whose parent no record brought hangs at the root in one of the
+/// two, and rows of another program hold what its kind does not carry.
 fn is_same(folded: &Step, row: &Step) -> bool {
-    if folded.parent_id == row.parent_id || (folded.parent_id.is_some() && row.parent_id.is_some()) {
-        return folded == row;
+    let mut stored = as_stored(&row.thread_id, row);
+    if folded.parent_id.is_none() || row.parent_id.is_none() {
+        stored.parent_id.clone_from(&folded.parent_id);
     }
-    let mut row = row.clone();
-    row.parent_id.clone_from(&folded.parent_id);
-    *folded == row
+    folded.feedback == row.feedback && as_stored(&row.thread_id, folded) == stored
 }
 
 pub(super) fn unhex(text: &str) -> Option<[u8; 32]> {
