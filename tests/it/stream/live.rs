@@ -124,7 +124,7 @@ async fn live_is_replay_is_page(database: &Database) {
     let replayed: Vec<String> = replayed.iter().map(|frame| frame.without_watermark()).collect();
     assert_eq!(live, replayed);
     let page = person.get(&format!("/sessions/{thread}/records?after=1&limit=200")).await;
-    let in_page: Vec<&str> = page.text.split("\"event\":").skip(1).map(|rest| object(rest)).collect();
+    let in_page: Vec<&str> = page.text.split("\"event\":").skip(1).map(object).collect();
     let in_page: Vec<String> = in_page.into_iter().map(without_watermark).collect();
     assert_eq!(live, in_page, "the same bytes");
     let kinds: std::collections::BTreeSet<String> = live
