@@ -126,7 +126,7 @@ async fn i33_from_every_cursor_the_events_after_it_complete_the_state() {
             states.push((page["page"]["next_after"].as_str().map(str::to_owned), state));
         }
         let whole = states.last().unwrap().1.clone();
-        assert!(whole.steps.len() > 1 && all.len() > 150, "something is left: {whole:?}");
+        assert!(all.len() > 150 && whole != State::default(), "something is left: {whole:?}");
         for (cursor, state) in &states {
             let mut state = state.clone();
             let query = cursor.as_ref().map_or("limit=200".to_owned(), |cursor| format!("limit=200&after={cursor}"));
