@@ -41,7 +41,7 @@ pub struct Flags {
     #[arg(long, value_name = "NAME", env = "REJOINDER_FILES_REGION", hide_env_values = true, help_heading = "Files")]
     pub files_region: Option<String>,
 
-    /// Server of the bucket, when it is not AWS: https://minio.example.com
+    /// URL of the bucket's server, when it is not AWS
     #[arg(long, value_name = "URL", env = "REJOINDER_FILES_ENDPOINT", hide_env_values = true, help_heading = "Files")]
     pub files_endpoint: Option<String>,
 

@@ -38,7 +38,7 @@ impl Files {
     /// removed. Gives how many were.
     ///
     /// # Errors
-    /// [`SweepError`]; what could not be removed is no longer found by anybody and goes with a later sweep.
+    /// When the store or the storage is away; what could not be removed is no longer found by anybody and goes with a later sweep.
     pub async fn sweep(&self, live: &HashSet<String>, grace: Duration) -> Result<usize, SweepError> {
         let now = self.clock.now();
         let micros = i64::try_from(grace.as_micros()).unwrap_or(i64::MAX);
