@@ -304,9 +304,11 @@ async fn opening_again_changes_nothing(database: &Database) {
     let db = database.open().await;
     let before = db.thread(&THREAD.into()).await.unwrap();
     db.close().await;
+    let migrations = database.count("rejoinder_migrations").await;
+    assert!(migrations > 0);
     let db = database.open().await;
     assert_eq!(db.thread(&THREAD.into()).await.unwrap(), before);
-    assert_eq!(database.count("rejoinder_migrations").await, 4);
+    assert_eq!(database.count("rejoinder_migrations").await, migrations);
 }
 
 async fn ids_in_another_spelling_are_other_ids(database: &Database) {
