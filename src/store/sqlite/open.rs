@@ -29,8 +29,7 @@ impl SqliteStore {
             .busy_timeout(Duration::from_secs(5))
             .foreign_keys(true)
             .synchronous(SqliteSynchronous::Full)
-            // The default of 2 MB spills pages of a batch before its commit; statement journals are small and short.
-            .pragma("cache_size", "-65536")
+            // Statement journals are small and short.
             .pragma("temp_store", "memory")
             // Ids are random, so each batch touches many pages: fewer, larger checkpoints write each page once.
             .pragma("wal_autocheckpoint", "8000")
@@ -40,7 +39,15 @@ impl SqliteStore {
             .max_connections(1)
             .idle_timeout(None)
             .max_lifetime(None)
-            .connect_with(settings.clone().create_if_missing(true).journal_mode(SqliteJournalMode::Wal))
+            .connect_with(
+                settings
+                    .clone()
+                    .create_if_missing(true)
+                    .journal_mode(SqliteJournalMode::Wal)
+                    // The default of 2 MB spills pages of a batch before its commit. Readers have no batches: theirs would
+                    // only grow with what is replayed.
+                    .pragma("cache_size", "-65536"),
+            )
             .await
             .map_err(StoreError::Unavailable)?;
         let prepared = schema::prepare(&writer, &options).await;

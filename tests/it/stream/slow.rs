@@ -32,7 +32,7 @@ impl Slow {
         socket.connect(&addr.into()).unwrap();
         socket.set_nonblocking(true).unwrap();
         let mut stream = TcpStream::from_std(socket.into()).unwrap();
-        let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\ncookie: {cookie}\r\n\r\n");
+        let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\ncookie: {cookie}\r\nconnection: close\r\n\r\n");
         stream.write_all(head.as_bytes()).await.unwrap();
         Self { stream, reader: Reader::default(), raw: Vec::new(), headers: true }
     }
@@ -93,7 +93,6 @@ async fn fill(server: &Running, thread: &ThreadId, sequences: std::ops::RangeInc
 }
 
 /// I-37. Red when pages are queued instead of pulled; when a stuck write is waited for without an end.
-#[ignore = "I-37 is not proved yet: the reader that pauses is not told anything any more"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_reader_hurts_nobody_and_loses_nothing() {
     const EVENTS: u64 = 2_000;
@@ -144,8 +143,7 @@ async fn a_slow_reader_hurts_nobody_and_loses_nothing() {
     assert_eq!([seen, rest].concat(), (2..=EVENTS).collect::<Vec<_>>(), "each once");
 }
 
-/// I-36; with `REJOINDER_LONG` a hundred thousand. Red when a replay is queued in memory; when a page is as long as the rest.
-#[ignore = "I-36 is not proved yet: memory grows by some twenty MiB, and nobody knows yet by what"]
+/// I-36; with `REJOINDER_LONG` a hundred thousand. Made red: readers had the writer's cache of 64 MiB (31 MiB more). Red when a replay is queued in memory; when a page is as long as the rest.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_replay_is_ready_in_flat_memory() {
     // The whole of it takes minutes without optimisation.
@@ -171,7 +169,8 @@ async fn a_long_replay_is_ready_in_flat_memory() {
     let server = Launch::reference().on(&database).start().await;
     let visitor = sign_in(server.addr(), ANNA).await;
     let path = |after: u64| format!("/sessions/{thread}/events?after={after}");
-    let mut warm = Slow::open(server.addr(), &visitor.cookie, &path(records - 10_000)).await;
+    // Once through: from here on the readers' caches, of two megabytes each, are full.
+    let mut warm = Slow::open(server.addr(), &visitor.cookie, &path(0)).await;
     warm.frames(|frame| frame.name == "ready").await;
     let before = memory(server.pid());
     let mut reader = Slow::open(server.addr(), &visitor.cookie, &path(0)).await;
@@ -196,9 +195,9 @@ async fn a_long_replay_is_ready_in_flat_memory() {
     assert!(grown < 8 << 10, "{grown} KiB more");
 }
 
-/// What a process holds in memory of its own, in KiB: pages of the database file that the system keeps do not count.
+/// The memory of a process, in KiB.
 fn memory(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
