@@ -32,7 +32,7 @@ impl Conversation {
     /// have begun.
     pub(super) fn stop(&mut self, tab: TabId) {
         if self.members.contains_key(&tab) {
-            self.halt(Some(tab), None);
+            self.halt(tab, None);
         }
     }
 
@@ -48,15 +48,16 @@ impl Conversation {
         let mut told = self.runs.iter().filter(|(id, run)| wanted(id) && !matches!(run.phase, Phase::Stopping(_)));
         // Whoever asks again is told the same, and the chat does not say it twice.
         if let Some(tab) = told.next_back().map(|(_, run)| run.tab) {
-            self.halt(Some(tab), expected);
+            self.halt(tab, expected);
         }
         Cancelled::Stopping
     }
 
     /// Tells runs to stop, for a tab; only one of them when that is named.
-    fn halt(&mut self, tab: Option<TabId>, only: Option<&ExecutionId>) {
+    fn halt(&mut self, tab: TabId, only: Option<&ExecutionId>) {
+        // The tab may have left; its run knows what is needed of it.
         let by_run = || self.runs.values().next_back().map(|run| run.about.clone());
-        let member = tab.and_then(|tab| self.members.get(&tab)).map(|member| member.about.clone());
+        let member = self.members.get(&tab).map(|member| member.about.clone());
         let Some(about) = member.or_else(by_run) else { return };
         let notice = self.notice(about.author(), STOPPED, false);
         self.context.put(&notice);
@@ -73,9 +74,7 @@ impl Conversation {
         if only.is_none() {
             self.errands.values().filter(|errand| errand.told).for_each(|errand| errand.cancel.cancel());
         }
-        if let Some(tab) = tab {
-            self.errand(tab, Duty::Session(SessionHook::Stop));
-        }
+        self.errand(tab, Duty::Session(SessionHook::Stop));
     }
 
     /// Whether something runs and all of it was told to stop.

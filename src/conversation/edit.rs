@@ -7,11 +7,10 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::feed::{Audience, Item, Then};
-use super::run::Beginning;
+use super::run::{Beginning, Closed, Ended};
 use super::state::{Conversation, Stage};
 use super::tab::TabId;
 use super::turn::Held;
-use crate::chat::Speaker;
 use crate::hook::UserMessage;
 use crate::id::StepId;
 use crate::protocol::{EditedMessage, FavoriteMessage, ServerEvent, Step, StepKind};
@@ -91,36 +90,12 @@ impl Conversation {
             .map(|run| run.step.id.clone())
             .collect();
         for id in superseded {
-            let run = self.supersede_run(&id, records, shows);
+            let ended = Ended::Overruled(EndReason::Superseded);
+            let closed = self.close_run(&id, ended, records, shows);
             // One that is gone stays so: whoever joins just now would take a change of it for news.
-            shows.extend(
-                run.filter(|_| !gone.contains(&id)).map(|run| (Audience::All, ServerEvent::UpdateMessage(run))),
-            );
+            if let Some(Closed { step, .. }) = closed.filter(|_| !gone.contains(&id)) {
+                shows.push((Audience::All, ServerEvent::UpdateMessage(step)));
+            }
         }
-    }
-
-    /// Ends a run. Gives its step as it is now.
-    fn supersede_run(
-        &mut self,
-        id: &StepId,
-        records: &mut Vec<Record>,
-        shows: &mut Vec<(Audience, ServerEvent)>,
-    ) -> Option<Arc<Step>> {
-        let speaker = Speaker { run: Some(id.clone()), ..Speaker::default() };
-        self.cut_off_all(&speaker, records, shows);
-        self.cancel_asks(&speaker, records, shows);
-        self.cancel_calls(&speaker, shows);
-        let run = self.runs.shift_remove(id)?;
-        run.cancel.cancel();
-        let mut step = run.step;
-        step.end = Some(self.clock.now());
-        step.input = run.input;
-        step.is_error = true;
-        records.extend(self.values_records(&run.values));
-        let fact = Fact::RunEnded { step: step.clone(), reason: EndReason::Superseded };
-        records.push(self.record(Some(id.clone()), Source::User, fact));
-        // Whatever it still says is kept off the pages; the store puts it aside.
-        self.overruled.insert(id.clone());
-        Some(Arc::new(step))
     }
 }

@@ -14,7 +14,7 @@ use super::tab::TabId;
 use crate::chat::{About, HookEnd, Speaker, Values};
 use crate::hook::{Settings, WindowMessage};
 use crate::protocol::{Action, ServerEvent};
-use crate::record::{Fact, Record, Source};
+use crate::record::Record;
 
 /// A hook at work for a tab. It keeps what it needs of it: the tab may leave meanwhile.
 pub(super) struct Errand {
@@ -108,10 +108,7 @@ impl Conversation {
         if let HookEnd::Failed(error) = end
             && errand.told
         {
-            let error = self.notice("Error", self.text_for_person(error), true);
-            let fact = Fact::Message { step: error.clone(), interrupted: false };
-            records.push(self.record(None, Source::App, fact));
-            shows.push((Audience::All, ServerEvent::NewMessage(Arc::new(error))));
+            self.tell_error(self.text_for_person(error), &mut records, &mut shows);
         }
         if errand.wrapped {
             self.indicator(&mut shows);

@@ -31,13 +31,20 @@ pub(super) struct Beginning {
     pub(super) started: Record,
 }
 
+/// A run that is over.
+pub(super) struct Closed {
+    pub(super) step: Arc<Step>,
+    /// What a person is told of it.
+    pub(super) error: Option<String>,
+}
+
 /// How a run ended.
 #[derive(Debug)]
 pub(super) enum Ended {
     Completed,
     Stopped(EndReason),
-    /// It was told to stop, and was ended over its head.
-    Overruled,
+    /// It was ended over its head.
+    Overruled(EndReason),
     /// With what a person is told.
     Failed(String),
 }
@@ -118,58 +125,73 @@ impl Conversation {
         let runs: Vec<StepId> = self.runs.iter().filter(|(_, run)| overdue(run)).map(|(id, _)| id.clone()).collect();
         for run in runs {
             warn!(thread = %self.thread, run = %run, "hook did not stop, its run is settled without it");
-            self.end_run(&run, Ended::Overruled);
-            // Whatever it still says is kept off the pages; the store puts it aside.
-            self.overruled.insert(run);
+            self.end_run(&run, Ended::Overruled(EndReason::UserStop));
         }
     }
 
     /// A run is over.
     pub(super) fn end_run(&mut self, id: &StepId, ended: Ended) {
-        let Some(run) = self.runs.get(id) else { return };
-        let (values, mut step) = (run.values.clone(), run.step.clone());
-        step.end = Some(self.clock.now());
-        step.input.clone_from(&run.input);
-        let mut records = Vec::new();
-        let mut shows = Vec::new();
-        let speaker = Speaker { run: Some(id.clone()), ..Speaker::default() };
-        if !matches!(ended, Ended::Completed) {
-            self.cut_off_all(&speaker, &mut records, &mut shows);
-        }
-        self.cancel_asks(&speaker, &mut records, &mut shows);
-        self.cancel_calls(&speaker, &mut shows);
-        let mut error = None;
-        let mut source = Source::App;
-        let end = match ended {
-            Ended::Completed => Fact::RunEnded { step: step.clone(), reason: EndReason::Completed },
-            Ended::Stopped(reason) => {
-                step.is_error = true;
-                Fact::RunEnded { step: step.clone(), reason }
-            }
-            Ended::Overruled => {
-                step.is_error = true;
-                source = Source::User;
-                Fact::RunEnded { step: step.clone(), reason: EndReason::UserStop }
-            }
-            Ended::Failed(text) => {
-                step.is_error = true;
-                step.output.clone_from(&text);
-                error = Some(self.notice("Error", text.clone(), true));
-                Fact::RunFailed { step: step.clone(), message: text }
-            }
-        };
-        records.extend(self.values_records(&values));
-        records.push(self.record(Some(id.clone()), source, end));
-        shows.push((Audience::All, ServerEvent::UpdateMessage(Arc::new(step))));
-        if let Some(error) = error {
+        let (mut records, mut shows) = (Vec::new(), Vec::new());
+        let Some(Closed { step, error }) = self.close_run(id, ended, &mut records, &mut shows) else { return };
+        shows.push((Audience::All, ServerEvent::UpdateMessage(step)));
+        if let Some(text) = error {
             // Nothing of a run follows its end, so what tells a person of it belongs to the thread.
-            let fact = Fact::Message { step: error.clone(), interrupted: false };
-            records.push(self.record(None, Source::App, fact));
-            shows.push((Audience::All, ServerEvent::NewMessage(Arc::new(error))));
+            self.tell_error(text, &mut records, &mut shows);
         }
-        self.runs.shift_remove(id);
         self.indicator(&mut shows);
         self.commit(records, shows, Then::Nothing);
+    }
+
+    /// Takes a run off the list with everything that is open in it, and records its end. Its step is not shown yet.
+    pub(super) fn close_run(
+        &mut self,
+        id: &StepId,
+        ended: Ended,
+        records: &mut Vec<Record>,
+        shows: &mut Vec<(Audience, ServerEvent)>,
+    ) -> Option<Closed> {
+        let run = self.runs.shift_remove(id)?;
+        let speaker = Speaker { run: Some(id.clone()), ..Speaker::default() };
+        if !matches!(ended, Ended::Completed) {
+            self.cut_off_all(&speaker, records, shows);
+        }
+        self.cancel_asks(&speaker, records, shows);
+        self.cancel_calls(&speaker, shows);
+        let mut step = run.step;
+        step.end = Some(self.clock.now());
+        step.input = run.input;
+        step.is_error |= !matches!(ended, Ended::Completed);
+        let source = if matches!(ended, Ended::Overruled(_)) { Source::User } else { Source::App };
+        let (end, error) = match ended {
+            Ended::Completed => (Fact::RunEnded { step: step.clone(), reason: EndReason::Completed }, None),
+            Ended::Stopped(reason) => (Fact::RunEnded { step: step.clone(), reason }, None),
+            Ended::Overruled(reason) => {
+                run.cancel.cancel();
+                // Whatever it still says is kept off the pages; the store puts it aside.
+                self.overruled.insert(id.clone());
+                (Fact::RunEnded { step: step.clone(), reason }, None)
+            }
+            Ended::Failed(text) => {
+                step.output.clone_from(&text);
+                (Fact::RunFailed { step: step.clone(), message: text.clone() }, Some(text))
+            }
+        };
+        records.extend(self.values_records(&run.values));
+        records.push(self.record(Some(id.clone()), source, end));
+        Some(Closed { step: Arc::new(step), error })
+    }
+
+    /// A message that tells a person of a failure, at the root.
+    pub(super) fn tell_error(
+        &self,
+        text: impl Into<String>,
+        records: &mut Vec<Record>,
+        shows: &mut Vec<(Audience, ServerEvent)>,
+    ) {
+        let error = self.notice("Error", text, true);
+        let fact = Fact::Message { step: error.clone(), interrupted: false };
+        records.push(self.record(None, Source::App, fact));
+        shows.push((Audience::All, ServerEvent::NewMessage(Arc::new(error))));
     }
 
     /// The end of a task, and the start of one where another still works.
