@@ -1,5 +1,6 @@
 //! Where a session begins: a new conversation, or its stored thread — restored once, proven by the outbox.
 
+use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
 use serde_json::Value;
@@ -9,7 +10,7 @@ use tracing::{error, info, warn};
 use super::Session;
 use super::state::{Phase, State};
 use crate::conversation::{Held, Input, Lease, Restored};
-use crate::id::{StepId, ThreadId};
+use crate::id::{FileId, StepId, ThreadId};
 use crate::protocol::{ServerEvent, StoredFile, Thread, Toast, ToastKind};
 use crate::store::StoreError;
 
@@ -166,15 +167,19 @@ impl Session {
     /// The files that came with the messages of a thread: a message that is changed is answered with them again. Without
     /// them it is answered all the same.
     async fn files_of(&self, thread: &Thread) -> Vec<(StepId, StoredFile)> {
-        let mut files = Vec::new();
-        for element in thread.elements.iter().filter(|element| element.is_upload()) {
-            let (Some(message), Some(key)) = (&element.for_id, &element.chainlit_key) else { continue };
-            match self.home.store.file(key).await {
-                Ok(row) => files.extend(row.map(|row| (message.clone(), row.file))),
-                Err(failure) => warn!(session = ?self.id, %failure, "what came with a message could not be read"),
-            }
+        let uploads = thread.elements.iter().filter(|element| element.is_upload());
+        let sent: Vec<(&StepId, &FileId)> =
+            uploads.filter_map(|element| element.for_id.as_ref().zip(element.chainlit_key.as_ref())).collect();
+        if sent.is_empty() {
+            return Vec::new();
         }
-        files
+        let ids: Vec<FileId> = sent.iter().map(|&(_, id)| id.clone()).collect();
+        let rows = self.home.store.files(&ids).await.unwrap_or_else(|failure| {
+            warn!(session = ?self.id, %failure, "what came with messages could not be read");
+            Vec::new()
+        });
+        let kept: HashMap<FileId, StoredFile> = rows.into_iter().map(|row| (row.file.id.clone(), row.file)).collect();
+        sent.into_iter().filter_map(|(message, id)| Some((message.clone(), kept.get(id)?.clone()))).collect()
     }
 
     /// The conversation on a stored thread: the one that a failed attempt left, or a new hold on it.

@@ -362,8 +362,13 @@ pub trait Store: Send + Sync + 'static {
     /// The bytes of a file are there: from now on it is found.
     async fn keep_file(&self, id: &FileId) -> Result<(), StoreError>;
 
+    /// Those of these files that are kept.
+    async fn files(&self, ids: &[FileId]) -> Result<Vec<FileRow>, StoreError>;
+
     /// A file that is kept.
-    async fn file(&self, id: &FileId) -> Result<Option<FileRow>, StoreError>;
+    async fn file(&self, id: &FileId) -> Result<Option<FileRow>, StoreError> {
+        Ok(self.files(std::slice::from_ref(id)).await?.pop())
+    }
 
     /// The files that are kept for a tab ([`crate::id::SessionId::key`]), oldest first.
     async fn session_files(&self, session: &str) -> Result<Vec<FileRow>, StoreError>;

@@ -50,15 +50,16 @@ impl PostgresStore {
         files::written(done.rows_affected(), id)
     }
 
-    pub(super) async fn read_file(&self, id: &FileId) -> Result<Option<FileRow>, StoreError> {
-        let sql = format!("select {FILE} from rejoinder_files where project_id = $1 and file_id = $2 and kept");
-        let row: Option<String> = sqlx::query_scalar(AssertSqlSafe(sql))
+    pub(super) async fn read_files(&self, ids: &[FileId]) -> Result<Vec<FileRow>, StoreError> {
+        let sql = format!("select {FILE} from rejoinder_files where project_id = $1 and file_id = any($2) and kept");
+        let ids: Vec<&str> = ids.iter().map(FileId::as_str).collect();
+        let rows: Vec<String> = sqlx::query_scalar(AssertSqlSafe(sql))
             .bind(&self.project)
-            .bind(id.as_str())
-            .fetch_optional(&self.pool)
+            .bind(ids)
+            .fetch_all(&self.pool)
             .await
             .map_err(StoreError::Unavailable)?;
-        row.as_deref().map(files::file).transpose()
+        rows.iter().map(|row| files::file(row)).collect()
     }
 
     pub(super) async fn read_session_files(&self, session: &str) -> Result<Vec<FileRow>, StoreError> {

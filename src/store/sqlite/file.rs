@@ -1,6 +1,7 @@
 //! Rows of files.
 
 use async_trait::async_trait;
+use sqlx::AssertSqlSafe;
 
 use super::SqliteStore;
 use crate::id::{ElementId, FileId, ThreadId};
@@ -8,6 +9,10 @@ use crate::protocol::{Element, Timestamp};
 use crate::store::assemble;
 use crate::store::files::{self, FileRow, FileTable};
 use crate::store::{StoreError, writes};
+
+/// A row as [`files::file`] reads it.
+const FILE: &str = "json_object('id', file_id, 'session', session, 'thread', thread_id, 'name', name, 'mime', mime,
+    'size', size, 'created_at', created_at)";
 
 impl SqliteStore {
     pub(super) async fn insert_file(&self, row: &FileRow) -> Result<(), StoreError> {
@@ -41,36 +46,31 @@ impl SqliteStore {
         files::written(done.rows_affected(), id)
     }
 
-    pub(super) async fn read_file(&self, id: &FileId) -> Result<Option<FileRow>, StoreError> {
-        let row: Option<String> = sqlx::query_scalar(
-            r#"
-            select json_object('id', file_id, 'session', session, 'thread', thread_id, 'name', name, 'mime', mime,
-                'size', size, 'created_at', created_at)
-            from rejoinder_files where project_id = ? and file_id = ? and kept
-            "#,
-        )
-        .bind(&self.project)
-        .bind(id.as_str())
-        .fetch_optional(&self.readers)
-        .await
-        .map_err(StoreError::Unavailable)?;
-        row.as_deref().map(files::file).transpose()
+    pub(super) async fn read_files(&self, ids: &[FileId]) -> Result<Vec<FileRow>, StoreError> {
+        let sql = format!(
+            "select {FILE} from rejoinder_files
+                where project_id = ? and file_id in (select value from json_each(?)) and kept"
+        );
+        let rows: Vec<String> = sqlx::query_scalar(AssertSqlSafe(sql))
+            .bind(&self.project)
+            .bind(writes::json(&ids))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(StoreError::Unavailable)?;
+        rows.iter().map(|row| files::file(row)).collect()
     }
 
     pub(super) async fn read_session_files(&self, session: &str) -> Result<Vec<FileRow>, StoreError> {
-        let rows: Vec<String> = sqlx::query_scalar(
-            r#"
-            select json_object('id', file_id, 'session', session, 'thread', thread_id, 'name', name, 'mime', mime,
-                'size', size, 'created_at', created_at)
-            from rejoinder_files where project_id = ? and session = ? and kept
-            order by created_at, file_id
-            "#,
-        )
-        .bind(&self.project)
-        .bind(session)
-        .fetch_all(&self.readers)
-        .await
-        .map_err(StoreError::Unavailable)?;
+        let sql = format!(
+            "select {FILE} from rejoinder_files where project_id = ? and session = ? and kept
+                order by created_at, file_id"
+        );
+        let rows: Vec<String> = sqlx::query_scalar(AssertSqlSafe(sql))
+            .bind(&self.project)
+            .bind(session)
+            .fetch_all(&self.readers)
+            .await
+            .map_err(StoreError::Unavailable)?;
         rows.iter().map(|row| files::file(row)).collect()
     }
 

@@ -203,8 +203,8 @@ impl Store for SqliteStore {
         self.mark_file_kept(id).await
     }
 
-    async fn file(&self, id: &FileId) -> Result<Option<FileRow>, StoreError> {
-        self.read_file(id).await
+    async fn files(&self, ids: &[FileId]) -> Result<Vec<FileRow>, StoreError> {
+        self.read_files(ids).await
     }
 
     async fn session_files(&self, session: &str) -> Result<Vec<FileRow>, StoreError> {

@@ -223,8 +223,8 @@ impl Store for FakeStore {
         unimplemented!()
     }
 
-    async fn file(&self, _: &FileId) -> Result<Option<FileRow>, StoreError> {
-        Ok(None)
+    async fn files(&self, _: &[FileId]) -> Result<Vec<FileRow>, StoreError> {
+        Ok(Vec::new())
     }
 
     async fn session_files(&self, _: &str) -> Result<Vec<FileRow>, StoreError> {

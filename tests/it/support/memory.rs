@@ -255,8 +255,9 @@ impl Store for Memory {
         Ok(())
     }
 
-    async fn file(&self, id: &FileId) -> Result<Option<FileRow>, StoreError> {
-        Ok(self.files.lock().unwrap().get(id).cloned())
+    async fn files(&self, ids: &[FileId]) -> Result<Vec<FileRow>, StoreError> {
+        let files = self.files.lock().unwrap();
+        Ok(ids.iter().filter_map(|id| files.get(id).cloned()).collect())
     }
 
     async fn session_files(&self, session: &str) -> Result<Vec<FileRow>, StoreError> {
