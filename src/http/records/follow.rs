@@ -5,37 +5,25 @@
 //! reader holds up itself and costs one page.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use axum::http::HeaderMap;
 use bytes::Bytes;
 use rand::Rng;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 use tracing::{debug, warn};
 
-use super::access::Access;
 use super::frame::{Close, Frames};
 use super::patience::Patience;
 use super::preview::Shown;
 use super::slots::Slot;
+use super::source::{Checks, Source};
 use super::stream::{Point, StreamSettings};
-use crate::http::Shared;
 use crate::record::CursorToken;
-use crate::store::{FollowPage, StoreError};
-
-/// How long a database that is away is left alone.
-const PAUSE: Duration = Duration::from_millis(250);
-
-/// How often rights are checked at most while a replay reads many pages a second; later on with every page.
-const CHECKED: Duration = Duration::from_secs(1);
+use crate::store::FollowPage;
 
 /// What a stream begins with.
 pub(super) struct Beginning {
-    pub(super) http: Shared,
-    pub(super) access: Access,
-    /// What the reader showed, to be looked at again.
-    pub(super) credential: HeaderMap,
+    pub(super) source: Source,
     pub(super) wakes: watch::Receiver<u64>,
     pub(super) previews: Option<Shown>,
     /// The position that was checked.
@@ -50,9 +38,7 @@ pub(super) struct Beginning {
 
 /// A stream on its way.
 pub(super) struct Follower {
-    http: Shared,
-    access: Access,
-    credential: HeaderMap,
+    source: Source,
     wakes: watch::Receiver<u64>,
     previews: Option<Shown>,
     patience: Patience,
@@ -72,11 +58,8 @@ pub(super) struct Follower {
     look: bool,
     incomplete: BTreeSet<String>,
     began: Instant,
-    checked: Instant,
     wrote: Instant,
     checkpoint: Instant,
-    /// Since when the database has not answered.
-    away: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,24 +70,15 @@ enum Stage {
     Ended,
 }
 
-/// What became of a page.
-enum Got {
-    Page(FollowPage),
-    Ended,
-}
-
 impl Follower {
     pub(super) fn new(beginning: Beginning) -> Self {
-        let Beginning { http, access, credential, wakes, previews, after, page, incomplete, patience, slot } =
-            beginning;
+        let Beginning { source, wakes, previews, after, page, incomplete, patience, slot } = beginning;
         let now = Instant::now();
         let mut out = Frames::default();
         out.retry(rand::rng().random_range(2_400..=3_600));
         let through = page.cursor.as_ref().map_or(0, |cursor| cursor.latest);
         Self {
-            http,
-            access,
-            credential,
+            source,
             wakes,
             previews,
             patience,
@@ -123,10 +97,8 @@ impl Follower {
             look: false,
             incomplete,
             began: now,
-            checked: now,
             wrote: now,
             checkpoint: now,
-            away: None,
         }
     }
 
@@ -154,7 +126,7 @@ impl Follower {
     }
 
     fn settings(&self) -> &StreamSettings {
-        self.http.streams.settings()
+        self.source.settings()
     }
 
     /// A page of the replay, or its end. The bound was read when the stream began, so that a thread which never stops
@@ -170,9 +142,9 @@ impl Follower {
         }
         let page = match self.page.take() {
             Some(page) => page,
-            None => match self.read(Some(through)).await {
-                Got::Page(page) => page,
-                Got::Ended => return,
+            None => match self.source.page(self.read, Some(through), Checks::Sometimes).await {
+                Ok(page) => page,
+                Err(over) => return self.close(over),
             },
         };
         self.write(page, through);
@@ -182,7 +154,10 @@ impl Follower {
     async fn live(&mut self) {
         if std::mem::take(&mut self.look) {
             self.wakes.mark_unchanged();
-            let Got::Page(page) = self.read(None).await else { return };
+            let page = match self.source.page(self.read, None, Checks::Always).await {
+                Ok(page) => page,
+                Err(over) => return self.close(over),
+            };
             let latest = page.cursor.as_ref().map_or(0, |cursor| cursor.latest);
             self.write(page, latest);
             self.look |= self.stage == Stage::Live && self.read < latest;
@@ -190,7 +165,7 @@ impl Follower {
         }
         self.probe(Point::Waiting).await;
         let wake = self.next_deadline();
-        let stopping = self.http.stopping.clone();
+        let stopping = self.source.stopping();
         let previews = self.previews.as_mut();
         let happened = async {
             match previews {
@@ -217,7 +192,7 @@ impl Follower {
 
     fn next_deadline(&self) -> Instant {
         let settings = self.settings();
-        let mut due = (self.began + settings.age).min(self.checked + settings.check_every);
+        let mut due = (self.began + settings.age).min(self.source.checked() + settings.check_every);
         due = due.min(self.wrote + settings.heartbeat).min(self.patience.next_look());
         if self.proven < self.read {
             due = due.min(self.checkpoint + settings.checkpoint_every);
@@ -230,7 +205,7 @@ impl Follower {
         let settings = self.settings();
         let (is_old, is_silent) = (now >= self.began + settings.age, now >= self.wrote + settings.heartbeat);
         let (is_due, is_unchecked) =
-            (now >= self.checkpoint + settings.checkpoint_every, now >= self.checked + settings.check_every);
+            (now >= self.checkpoint + settings.checkpoint_every, now >= self.source.checked() + settings.check_every);
         if self.patience.is_over() {
             return self.close(Close::SlowReader);
         }
@@ -247,78 +222,6 @@ impl Follower {
         }
     }
 
-    /// Reads on, as long as the reader may; a database that is away for long ends the stream.
-    async fn read(&mut self, through: Option<u64>) -> Got {
-        loop {
-            if self.http.stopping.is_cancelled() {
-                self.close(Close::ServerShutdown);
-                return Got::Ended;
-            }
-            let patience = self.settings().away;
-            let began = Instant::now();
-            let reading = timeout(patience, self.http.store.follow(&self.access.thread, self.read, through));
-            let stopping = self.http.stopping.clone();
-            let page = tokio::select! {
-                biased;
-                () = stopping.cancelled() => continue,
-                page = reading => page,
-            };
-            match page {
-                Ok(Ok(page)) if page.deleted => {
-                    self.close(Close::SessionDeleted);
-                    return Got::Ended;
-                }
-                Ok(Ok(page)) => match self.check().await {
-                    Ok(true) => {
-                        self.away = None;
-                        return Got::Page(page);
-                    }
-                    Ok(false) => {
-                        self.close(Close::AuthorizationRevoked);
-                        return Got::Ended;
-                    }
-                    Err(Away) => {}
-                },
-                Ok(Err(StoreError::Unavailable(why))) => debug!(%why, "a stream waits for the database"),
-                Ok(Err(why)) => {
-                    warn!(%why, "a stream cannot be read");
-                    self.close(Close::Unavailable);
-                    return Got::Ended;
-                }
-                Err(_) => {}
-            }
-            if self.away.get_or_insert(began).elapsed() >= patience {
-                self.close(Close::Unavailable);
-                return Got::Ended;
-            }
-            tokio::select! {
-                () = stopping.cancelled() => {}
-                () = tokio::time::sleep(PAUSE) => {}
-            }
-        }
-    }
-
-    /// Whether the reader may still read: its login, and its right to the thread.
-    async fn check(&mut self) -> Result<bool, Away> {
-        let reads_fast = matches!(self.stage, Stage::Replay(_));
-        if reads_fast && self.checked.elapsed() < CHECKED.min(self.settings().check_every) {
-            return Ok(true);
-        }
-        let Ok(user) = self.http.auth.authenticate(&self.credential).await else { return Ok(false) };
-        let mut access = self.access.clone();
-        access.user = user;
-        match access.again(&self.http).await {
-            Ok(access) => {
-                // Somebody who owned the thread and is shown it now is not told more than other guests.
-                self.access = access;
-                self.checked = Instant::now();
-                Ok(true)
-            }
-            Err(why) if why.code() == "service_unavailable" => Err(Away),
-            Err(_) => Ok(false),
-        }
-    }
-
     /// Writes a page that ends the reading up to `through` when it is the last one.
     fn write(&mut self, page: FollowPage, through: u64) {
         if !self.fits(&page) {
@@ -329,9 +232,9 @@ impl Follower {
         for record in page.records {
             let (Some(sequence), Some(mark)) = (record.sequence, record.mark.clone()) else { continue };
             (self.read, self.mark) = (sequence, mark);
-            let shown = self.access.shown(record);
+            let shown = self.source.access().shown(record);
             // What has no public form moves the position all the same; a checkpoint tells.
-            if let Some(event) = shown.event(&self.access.thread, watermark) {
+            if let Some(event) = shown.event(&self.source.access().thread, watermark) {
                 self.out.event(&self.token(), &event);
                 self.proven = sequence;
                 if let Some(previews) = &mut self.previews {
@@ -341,7 +244,7 @@ impl Follower {
         }
         if is_last && self.read < through {
             // Not a hole: nothing below the cursor is missing. Whatever it is, reading again would not end.
-            warn!(thread = %self.access.thread, read = self.read, through, "records below the cursor are not there");
+            warn!(thread = %self.source.access().thread, read = self.read, through, "records below the cursor are not there");
             self.read = through;
             if let Some(cursor) = page.cursor.as_ref().filter(|cursor| cursor.latest == through) {
                 self.mark.clone_from(&cursor.mark);
@@ -400,7 +303,7 @@ impl Follower {
             Close::ServerShutdown | Close::Unavailable => rand::rng().random_range(500..3_000),
             Close::SlowReader | Close::Reauth | Close::AuthorizationRevoked | Close::SessionDeleted => 0,
         };
-        debug!(thread = %self.access.thread, reason = close.as_str(), read = self.read, "stream closed");
+        debug!(thread = %self.source.access().thread, reason = close.as_str(), read = self.read, "stream closed");
         self.out.close(close, retry_after);
         self.stage = Stage::Ended;
         self.previews = None;
@@ -412,6 +315,3 @@ impl Follower {
         }
     }
 }
-
-/// The database does not answer.
-struct Away;

@@ -15,6 +15,7 @@ mod preview;
 mod remove;
 mod slots;
 mod snapshot;
+mod source;
 mod stream;
 
 use axum::Router;

@@ -21,6 +21,7 @@ use super::patience::Patience;
 use super::position;
 use super::preview::Shown;
 use super::slots::{Slots, StreamLimits};
+use super::source::Source;
 use crate::http::extract::Query;
 use crate::http::{Line, Shared};
 use crate::record::Position;
@@ -171,9 +172,7 @@ pub(super) async fn events(
     let incomplete = snapshot.filter(|_| !page.deleted).ok_or(RecordError::no_session())?.incomplete;
     let patience = Patience::new(settings.patience, line.map(|Extension(Line(wire))| wire));
     let follower = Follower::new(Beginning {
-        credential: credential(&headers),
-        http: http.clone(),
-        access,
+        source: Source::new(http.clone(), access, credential(&headers)),
         wakes,
         previews,
         after,
