@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::extract::{Json as Body, Visitor};
-use super::{ApiError, Shared};
+use super::{ApiError, Shared, session};
 use crate::id::{ActionId, SessionId, StepId};
 use crate::protocol::Action;
 
@@ -41,7 +41,7 @@ pub(super) async fn press(
     Visitor(user): Visitor,
     Body(Pressed { action, session_id }): Body<Pressed>,
 ) -> Result<Json<Value>, ApiError> {
-    let visit = http.sessions.visit(&session_id, user.as_ref()).ok_or_else(super::session::unknown)?;
+    let visit = session::of(&http, user.as_ref(), &session_id)?;
     if !http.app.hooks().actions.contains_key(&action.name) {
         return Err(ApiError::not_found(&format!("No callback found for action {}", action.name)));
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::extract::{Json as Body, Visitor};
-use super::{ApiError, Shared};
+use super::{ApiError, Shared, session};
 use crate::chat::{Content, FileKeeper, NewFile};
 use crate::conversation::ElementChange;
 use crate::id::{ElementId, SessionId};
@@ -43,7 +43,7 @@ pub(super) async fn change(
     Visitor(user): Visitor,
     Body(Request { element, session_id }): Body<Request>,
 ) -> Result<Json<Value>, ApiError> {
-    let visit = http.sessions.visit(&session_id, user.as_ref()).ok_or_else(super::session::unknown)?;
+    let visit = session::of(&http, user.as_ref(), &session_id)?;
     if element.kind != "custom" {
         return Ok(Json(json!({"success": false})));
     }
@@ -65,7 +65,7 @@ pub(super) async fn remove(
     Visitor(user): Visitor,
     Body(Request { element, session_id }): Body<Request>,
 ) -> Result<Json<Value>, ApiError> {
-    let visit = http.sessions.visit(&session_id, user.as_ref()).ok_or_else(super::session::unknown)?;
+    let visit = session::of(&http, user.as_ref(), &session_id)?;
     if element.kind != "custom" {
         return Ok(Json(json!({"success": false})));
     }

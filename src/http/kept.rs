@@ -17,6 +17,7 @@ use super::extract::{Path, Query, Visitor};
 use super::file::not_found;
 use super::thread::{may_read, usable};
 use super::{ApiError, Http, Shared};
+use crate::chat::FileError;
 use crate::file::Opened;
 use crate::id::{ElementId, FileId, SessionId, ThreadId};
 use crate::protocol::{Element, ElementKind, Timestamp};
@@ -213,6 +214,15 @@ async fn body(opened: Opened, range: std::ops::Range<u64>) -> Result<Body, ApiEr
 fn unreachable(why: std::io::Error) -> ApiError {
     error!(%why, "a file cannot be read");
     away()
+}
+
+impl From<FileError> for ApiError {
+    fn from(failed: FileError) -> Self {
+        match failed {
+            FileError::NotFound => not_found(),
+            FileError::Io(why) => unreachable(why),
+        }
+    }
 }
 
 /// 503: the storage of files is away.

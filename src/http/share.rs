@@ -43,10 +43,15 @@ pub(super) async fn get(
     Path(thread): Path<ThreadId>,
 ) -> Result<Json<Thread>, ApiError> {
     let id = usable(thread).ok_or_else(unknown)?;
-    if !is_shown_to(&http, user.as_ref(), &id).await? {
+    // Somebody who may not see it costs a glance at its head, not a whole thread.
+    let head = http.store.thread_head(&id).await?.ok_or_else(unknown)?;
+    if !is_shared(&head.metadata) && !http.answers.decides_views() {
         return Err(unknown());
     }
     let mut thread = whole(&http, &id).await?;
+    if !is_shared(&thread.metadata) && !is_let(&http, user.as_ref(), &thread).await {
+        return Err(unknown());
+    }
     thread.metadata.retain(|key, _| !PRIVATE.contains(&key.as_str()));
     if thread.user_identifier != user.map(|user| user.identifier) {
         // What its owner thinks of an answer is between them and the application.
@@ -61,12 +66,22 @@ pub(super) async fn get(
 /// Whether somebody may see a thread whose owner they need not be: it is shared, or the application says so.
 pub(super) async fn is_shown_to(http: &Http, user: Option<&User>, thread: &ThreadId) -> Result<bool, ApiError> {
     let Some(head) = http.store.thread_head(thread).await? else { return Ok(false) };
-    if head.metadata.get("is_shared") == Some(&Value::Bool(true)) {
+    if is_shared(&head.metadata) {
         return Ok(true);
     }
     if !http.answers.decides_views() {
         return Ok(false);
     }
     let Some(stored) = http.store.thread(thread).await? else { return Ok(false) };
-    Ok(http.answers.may_view(stored.thread, user.cloned()).await)
+    Ok(is_let(http, user, &stored.thread).await)
+}
+
+/// Whether its owner has shared a thread.
+fn is_shared(metadata: &Map<String, Value>) -> bool {
+    metadata.get("is_shared") == Some(&Value::Bool(true))
+}
+
+/// Whether the application lets somebody see a thread that its owner did not share.
+async fn is_let(http: &Http, user: Option<&User>, thread: &Thread) -> bool {
+    http.answers.decides_views() && http.answers.may_view(thread.clone(), user.cloned()).await
 }

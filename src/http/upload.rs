@@ -14,7 +14,7 @@ use super::accept::Rules;
 use super::extract::{Query, Visitor};
 use super::kept;
 use super::multipart::{BadParts, Part, Parts};
-use super::{ApiError, Http, Shared};
+use super::{ApiError, Http, Shared, session};
 use crate::file::{ReceiveError, Upload, file_name, mime_type};
 use crate::id::{SessionId, StepId};
 use crate::protocol::{StoredFile, User};
@@ -41,8 +41,7 @@ pub(super) async fn upload(
 
 async fn take(http: &Http, user: Option<&User>, query: ForSession, parts: &mut Parts) -> Result<StoredFile, ApiError> {
     let session = query.session_id.ok_or_else(|| ApiError::missing(&["query", "session_id"]))?;
-    let session = SessionId::from(session.as_str());
-    let visit = http.sessions.visit(&session, user).ok_or_else(|| ApiError::not_found("Session not found"))?;
+    let visit = session::of(http, user, &SessionId::from(session.as_str()))?;
     let parent = query.ask_parent_id.filter(|parent| !parent.as_str().is_empty());
     let question = visit.file_question(parent.as_ref()).map_err(|_| ApiError::not_found("Parent message not found"))?;
     let rules = match &question {

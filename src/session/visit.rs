@@ -12,7 +12,7 @@ use super::{Session, Sessions};
 use crate::chat::FilePlace;
 use crate::config::Config;
 use crate::conversation::{ElementChange, Input, TabId};
-use crate::id::{ElementId, FileId, SessionId, StepId, ThreadId};
+use crate::id::{ElementId, SessionId, StepId, ThreadId};
 use crate::protocol::{Action, AskKind, ServerEvent, StoredFile, User};
 use crate::record::address;
 
@@ -152,11 +152,5 @@ impl Visit {
         let state = self.0.lock();
         let lease = state.lease.as_ref().ok_or(NotTalking)?;
         lease.tell(input(self.0.tab)).map_err(|_| NotTalking)
-    }
-
-    /// A file that was uploaded before.
-    #[must_use]
-    pub fn file(&self, id: &FileId) -> Option<StoredFile> {
-        self.0.lock().files.get(id).cloned()
     }
 }
