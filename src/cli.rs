@@ -3,6 +3,8 @@
 mod fetch;
 mod log;
 mod number;
+#[cfg(feature = "fixtures")]
+mod play;
 mod serve;
 mod verify;
 
@@ -48,6 +50,12 @@ enum Command {
     Number(Box<number::Number>),
     /// Look whether the records of a database are what was stored, and its rows what the records say
     Verify(Box<verify::Verify>),
+    /// Play scenarios of broken lines, against a server that runs or one that is started for it
+    #[cfg(feature = "fixtures")]
+    Play(Box<play::Play>),
+    /// Serve the reference app, to which the scenarios talk: any name, password `pw`
+    #[cfg(feature = "fixtures")]
+    Reference(Box<play::Reference>),
 }
 
 #[derive(Subcommand)]
@@ -100,6 +108,13 @@ fn run(app: Result<App, BuildError>, secrets: Secrets) -> ExitCode {
         }
         Command::Number(number) => number.run(),
         Command::Verify(verify) => verify.run(),
+        #[cfg(feature = "fixtures")]
+        Command::Play(play) => match play.run() {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
+        #[cfg(feature = "fixtures")]
+        Command::Reference(reference) => reference.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,6 +10,8 @@ pub mod conversation;
 pub mod demo;
 pub mod error;
 pub mod file;
+#[cfg(feature = "fixtures")]
+pub mod fixture;
 pub mod frontend;
 pub mod hook;
 pub mod http;

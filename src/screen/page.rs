@@ -150,6 +150,23 @@ impl Page {
         self.question.as_ref()
     }
 
+    /// The elements, in the order in which they came.
+    pub fn elements(&self) -> impl Iterator<Item = &Element> {
+        self.elements.values()
+    }
+
+    /// How many buttons.
+    #[must_use]
+    pub fn actions(&self) -> usize {
+        self.actions.len()
+    }
+
+    /// How many notes were shown.
+    #[must_use]
+    pub fn toasts(&self) -> usize {
+        self.toasts
+    }
+
     fn insert(&mut self, step: &Step) {
         if let Some(known) = self.steps.get_mut(&step.id) {
             let parent = known.parent_id.take();

@@ -24,6 +24,8 @@ mod prepare;
 #[doc(hidden)]
 pub mod probe;
 mod row;
+#[cfg(feature = "fixtures")]
+pub mod scratch;
 mod search;
 mod sqlite;
 mod tables;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// From the ground up. A module may use what stands on a lower floor, never its own floor or a higher one.
-const FLOORS: [&[&str]; 14] = [
+const FLOORS: [&[&str]; 15] = [
     &["id"],
     &["protocol"],
     &["clock", "config", "error", "record", "screen"],
@@ -19,6 +19,7 @@ const FLOORS: [&[&str]; 14] = [
     &["auth"],
     &["http"],
     &["server"],
+    &["fixture"],
     &["cli", "demo"],
 ];
 
