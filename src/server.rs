@@ -22,6 +22,7 @@ use crate::hook::HookError;
 use crate::http::{Commands, Http, StreamSettings, Streams};
 use crate::journal::{Journal, JournalSettings};
 use crate::line::{Listener, Peer};
+use crate::session::fault::Faults;
 use crate::socket::Sockets;
 use crate::store::StoreError;
 use crate::store::probe::Probes;
@@ -86,6 +87,8 @@ pub struct Tuning {
     pub streams: StreamSettings,
     /// Points of the store's transactions.
     pub probes: Probes,
+    /// What goes wrong on the way to pages.
+    pub faults: Faults,
 }
 
 /// A server that listens. It answers as soon as [`Server::serve_until`] is awaited; until then connections wait.
@@ -115,7 +118,7 @@ impl Server {
     /// As above.
     #[doc(hidden)]
     pub async fn bind_tuned(config: Config, app: App, tuning: Tuning) -> Result<Self, ServerError> {
-        let Tuning { journal, streams, probes } = tuning;
+        let Tuning { journal, streams, probes, faults } = tuning;
         let config = Arc::new(config);
         let clock = Clock::system();
         // Everything that can be said to whoever starts the server comes before anything is opened.
@@ -129,7 +132,7 @@ impl Server {
             source,
         })?;
         let addr = axum::serve::Listener::local_addr(&listener).map_err(ServerError::Serve)?;
-        let engine = Engine::start(&config, &app, clock.clone(), journal, probes).await?;
+        let engine = Engine::start(&config, &app, clock.clone(), engine::Tuning { journal, probes, faults }).await?;
         if let Err(failed) = app.startup().await {
             engine.stop().await;
             return Err(ServerError::Startup(failed));

@@ -19,6 +19,7 @@ use crate::hook::HookRuntime;
 use crate::http::Live;
 use crate::id::{ExecutionId, ThreadId};
 use crate::journal::{Journal, JournalSettings};
+use crate::session::fault::Faults;
 use crate::session::{Foundation, SessionSettings, Sessions};
 use crate::store::probe::Probes;
 use crate::store::{self, OpenOptions, Store};
@@ -28,6 +29,13 @@ const SETTLING: Duration = Duration::from_secs(5);
 
 /// How long the journal may take to write what waits.
 const FLUSHING: Duration = Duration::from_secs(12);
+
+/// What a test turns inside.
+pub(super) struct Tuning {
+    pub(super) journal: JournalSettings,
+    pub(super) probes: Probes,
+    pub(super) faults: Faults,
+}
 
 pub(super) struct Engine {
     pub(super) store: Arc<dyn Store>,
@@ -49,9 +57,9 @@ impl Engine {
         config: &Arc<Config>,
         app: &App,
         clock: Clock,
-        journal: JournalSettings,
-        probes: Probes,
+        tuning: Tuning,
     ) -> Result<Self, ServerError> {
+        let Tuning { journal, probes, faults } = tuning;
         let instance = uuid::Uuid::new_v4().to_string();
         let options = OpenOptions {
             project: config.project.clone(),
@@ -89,7 +97,7 @@ impl Engine {
             store: store.clone(),
             journal: journal.clone(),
             former,
-            settings: session_settings(config, app),
+            settings: session_settings(config, app, faults),
             answers: answers.clone(),
             tracker: talking.clone(),
             clock,
@@ -193,12 +201,13 @@ fn conversation_settings(config: &Config, app: &App) -> conversation::Settings {
     }
 }
 
-fn session_settings(config: &Config, app: &App) -> SessionSettings {
+fn session_settings(config: &Config, app: &App, faults: Faults) -> SessionSettings {
     SessionSettings {
         timeout: config.session_timeout,
         resumes: app.can_resume(),
         hears_window: app.hooks().window_message.is_some(),
         root: config.root_path.as_str().to_owned(),
+        faults,
         tells_lines: app.hooks().disconnect.is_some() || app.hooks().reconnect.is_some(),
     }
 }

@@ -123,7 +123,9 @@ impl Link {
     /// The next events to write, at most `most`; waits while there are none, and until the page has said
     /// `connection_successful`. `None` when this socket is not the session's any more. Cancel safe.
     pub async fn next(&self, most: usize) -> Option<Vec<Entry>> {
-        let mut entries = self.session.outbox.next(self.number, most).await;
+        let entries = self.session.outbox.next(self.number, most).await;
+        let faults = &self.session.home.settings.faults;
+        let mut entries = entries.map(|entries| faults.tamper(&self.session.id, entries));
         for entry in entries.iter_mut().flatten() {
             self.session.address(&mut entry.event);
         }

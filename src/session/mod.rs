@@ -5,6 +5,8 @@
 //! machine's phase is the gate: while a restore is under way, no queued event of the session is handled.
 
 mod connect;
+#[doc(hidden)]
+pub mod fault;
 mod favorite;
 mod link;
 mod outbox;
@@ -52,6 +54,8 @@ pub struct SessionSettings {
     pub hears_window: bool,
     /// What stands in front of every route: `/chat`, or nothing.
     pub root: String,
+    /// What a test lets go wrong.
+    pub faults: fault::Faults,
 }
 
 /// The live tabs of this process.

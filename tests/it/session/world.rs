@@ -150,6 +150,7 @@ impl World {
             journal,
             former: HashSet::new(),
             settings: SessionSettings {
+                faults: Default::default(),
                 timeout: Duration::from_secs(300),
                 resumes: true,
                 root: String::new(),
