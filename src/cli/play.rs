@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::log::Log;
 use super::serve::Serve;
-use crate::fixture::{self, Against, Launch, Outcome, Player, Script};
+use crate::fixture::{self, Against, Chance, Launch, Outcome, Player, Script};
 
 /// What is good to know beyond the flags.
 const MORE: &str = "Exit status: 0 when every scenario passed, 1 when one did not, 2 when the command line was not \
@@ -21,7 +21,7 @@ const MORE: &str = "Exit status: 0 when every scenario passed, 1 when one did no
 #[command(after_help = MORE)]
 pub(super) struct Play {
     /// Scenario files, and folders of them
-    #[arg(required_unless_present = "schema", value_name = "FILE|DIR")]
+    #[arg(required_unless_present_any = ["schema", "random"], value_name = "FILE|DIR")]
     paths: Vec<PathBuf>,
 
     /// Play against a server that runs, as http://127.0.0.1:8000
@@ -48,6 +48,14 @@ pub(super) struct Play {
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     patience: u64,
 
+    /// Play so many conversations by chance instead, in which lines break at random; stop at the first that fails
+    #[arg(long, value_name = "N", conflicts_with_all = ["list", "repeat", "json"])]
+    random: Option<u32>,
+
+    /// With --random: kill the server now and then
+    #[arg(long, requires = "random", conflicts_with = "url")]
+    kills: bool,
+
     /// Print what came of each scenario as JSON, one a line, with everything that happened
     #[arg(long)]
     json: bool,
@@ -70,18 +78,38 @@ impl Play {
             println!("{:#}", fixture::schema());
             return Ok(ExitCode::SUCCESS);
         }
+        if let Some(histories) = self.random {
+            self.log.start()?;
+            return runtime()?.block_on(self.play_at_random(histories));
+        }
         let scripts = fixture::load(&self.paths)?;
         if self.list {
             scripts.iter().for_each(|script| println!("{}\n    {}", script.name, script.scenario.proves.trim()));
             return Ok(ExitCode::SUCCESS);
         }
         self.log.start()?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start threads")?;
-        let outcomes = runtime.block_on(self.play(&scripts))?;
+        let outcomes = runtime()?.block_on(self.play(&scripts))?;
         Ok(self.sum_up(&outcomes))
     }
 
-    async fn play(&self, scripts: &[Script]) -> anyhow::Result<Vec<Outcome>> {
+    async fn play_at_random(&self, histories: u32) -> anyhow::Result<ExitCode> {
+        let player = self.player()?;
+        println!("seed {}", player.seed);
+        let bar = self.bar(usize::try_from(histories).unwrap_or(usize::MAX));
+        let broken = player.chance(histories, Chance { kills: self.kills }, |_| bar.inc(1)).await;
+        let passed = bar.position();
+        bar.finish_and_clear();
+        let Some(broken) = broken.map_err(anyhow::Error::msg)? else {
+            println!("{passed} passed, 0 failed");
+            return Ok(ExitCode::SUCCESS);
+        };
+        println!("{}", broken.outcome.told());
+        println!("what is left of it, as a scenario:\n\n{}", broken.text);
+        println!("{passed} passed, 1 failed");
+        Ok(ExitCode::FAILURE)
+    }
+
+    fn player(&self) -> anyhow::Result<Player> {
         let against = match &self.url {
             Some(url) => Against::Running(url.clone()),
             None => Against::Started(Launch {
@@ -95,6 +123,11 @@ impl Play {
         player.repeat = self.repeat;
         player.patience = Duration::from_secs(self.patience);
         player.seed = self.seed.unwrap_or(player.seed);
+        Ok(player)
+    }
+
+    async fn play(&self, scripts: &[Script]) -> anyhow::Result<Vec<Outcome>> {
+        let player = self.player()?;
         let bar = self.bar(scripts.len());
         let played = player.play(scripts, |outcome| {
             bar.inc(1);
@@ -140,6 +173,10 @@ impl Play {
         }
         if failed.is_empty() && passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start threads")
 }
 
 /// `reference`: the app that scenarios talk to.

@@ -3,15 +3,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
 
 use rejoinder::id::ThreadId;
 use serde_json::Value;
 
+use crate::support::chainlit;
 use crate::support::database::{Database, Kind};
 use crate::support::person::{Person, Visit};
-use crate::support::program::{Launch, Program};
+use crate::support::program::{Launch, Program, eventually};
 use crate::support::tool;
 
 /// The database and what Chainlit itself tells of it.
@@ -63,36 +62,18 @@ impl Past {
 
     /// The real Chainlit on the same database.
     async fn chainlit(&self, home: &Path) -> Option<Program> {
-        let venv = tool::chainlit()?;
-        let port = free_port();
-        let mut command = Command::new(tool::project("client-fixtures/chainlit/start"));
-        command
-            .arg(home)
-            .arg(port.to_string())
-            .env("CHAINLIT_VENV", venv)
-            .env("TZ", "UTC")
-            .env("PYTHONUNBUFFERED", "1");
-        match self.database.kind {
+        let url = match self.database.kind {
             Kind::Sqlite => {
                 let file = self.database.url().strip_prefix("sqlite://").unwrap();
-                command.env("CONNINFO", format!("sqlite+aiosqlite:///{file}"));
+                format!("sqlite+aiosqlite:///{file}")
             }
             Kind::Postgres => {
                 let rest = self.database.url().split_once("://").unwrap().1;
-                command.env("CONNINFO", format!("postgresql+asyncpg://{rest}"));
+                format!("postgresql+asyncpg://{rest}")
             }
-        }
-        let chainlit = Program::other(command, format!("http://127.0.0.1:{port}"), "Your app is available at").await;
-        // It says so a moment before it listens.
-        eventually("Chainlit listens", async || reqwest::get(format!("{}/health", chainlit.base())).await.is_ok())
-            .await;
-        Some(chainlit)
+        };
+        chainlit::start(home, &[("CONNINFO", &url)]).await
     }
-}
-
-/// A port that nobody has at this moment.
-fn free_port() -> u16 {
-    std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 
 fn text(value: &Value) -> &str {
@@ -286,17 +267,6 @@ async fn chainlit_and_rejoinder_take_turns_on_one_database(kind: Kind) {
     assert!(why(thread).await.contains("foreign_rows"), "rows came without records");
     assert!(why(thread).await.contains("legacy_rows"), "rows are older than the first record");
     assert!(why(&begun).await.is_empty(), "every row has its record: {:?}", why(&begun).await);
-}
-
-/// Asks until it is so: Chainlit tells nobody.
-async fn eventually(what: &str, is: impl AsyncFn() -> bool) {
-    for _ in 0..400 {
-        if is().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("never: {what}");
 }
 
 async fn a_database_made_from_the_documentation_works(kind: Kind) {

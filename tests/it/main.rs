@@ -8,6 +8,7 @@ mod cli;
 mod crash;
 mod examples;
 mod file;
+mod fixture;
 mod histories;
 mod http;
 mod journal;

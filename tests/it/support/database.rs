@@ -29,11 +29,7 @@ impl Database {
 
     /// An empty PostgreSQL database in the cluster that `REJOINDER_TEST_POSTGRES` names; none when there is none.
     pub async fn postgres() -> Option<Self> {
-        let Ok(server) = std::env::var("REJOINDER_TEST_POSTGRES") else {
-            assert!(std::env::var("CI").is_err(), "REJOINDER_TEST_POSTGRES is not set, and CI never skips");
-            eprintln!("SKIPPED: no PostgreSQL here, set REJOINDER_TEST_POSTGRES (tests/env/with-postgres)");
-            return None;
-        };
+        let server = postgres_server()?;
         let name = format!("t{}", uuid::Uuid::new_v4().simple());
         run(Kind::Postgres, &server, &format!("create database {name}")).await.unwrap();
         let (host, _) = server.rsplit_once('/').unwrap();
@@ -89,6 +85,16 @@ impl Database {
         let sql = format!("select cast(count(*) as text) from {table_and_condition}");
         self.text(&sql).await.unwrap().parse().unwrap()
     }
+}
+
+/// The cluster that `REJOINDER_TEST_POSTGRES` names; none when there is none.
+pub fn postgres_server() -> Option<String> {
+    let server = std::env::var("REJOINDER_TEST_POSTGRES").ok();
+    if server.is_none() {
+        assert!(std::env::var("CI").is_err(), "REJOINDER_TEST_POSTGRES is not set, and CI never skips");
+        eprintln!("SKIPPED: no PostgreSQL here, set REJOINDER_TEST_POSTGRES (tests/env/with-postgres)");
+    }
+    server
 }
 
 async fn run(kind: Kind, url: &str, sql: &str) -> Result<(), sqlx::Error> {

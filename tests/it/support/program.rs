@@ -257,6 +257,17 @@ impl Log {
     }
 }
 
+/// Asks until it is so: Chainlit tells nobody.
+pub async fn eventually(what: &str, is: impl AsyncFn() -> bool) {
+    for _ in 0..400 {
+        if is().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("never: {what}");
+}
+
 /// Where cargo puts binaries.
 fn built() -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_rejoinder")).parent().unwrap().to_owned()
