@@ -29,6 +29,7 @@ migrations! {
     3 "0003_create_record_tables",
     4 "0004_create_file_table",
     5 "0005_index_questions",
+    6 "0006_add_leases",
 }
 
 /// A column that Chainlit 2.12.0 or this server writes: table, name, type on SQLite, type on PostgreSQL.

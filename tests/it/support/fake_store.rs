@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
+use rejoinder::id::{ElementId, FeedbackId, FileId, StepId, ThreadId};
 use rejoinder::protocol::{Element, Feedback, Step, ThreadPage, Timestamp, User};
 use rejoinder::store::{
-    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store,
-    StoreError, Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Settled, Store,
+    StoreError, Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot, Working,
 };
 use tokio::sync::Semaphore;
 
@@ -154,7 +154,15 @@ impl Store for FakeStore {
         Ok(Vec::new())
     }
 
-    async fn settle_lost(&self, _: &str, _: Timestamp) -> Result<Vec<ExecutionId>, StoreError> {
+    async fn settle_left(&self, _: Option<&str>, _: Timestamp) -> Result<Vec<Settled>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn renew(&self, _: &[Working], _: Timestamp) -> Result<Vec<Working>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn settle_lapsed(&self, _: u32, _: Timestamp) -> Result<Vec<Settled>, StoreError> {
         Ok(Vec::new())
     }
 
