@@ -1,5 +1,6 @@
 //! `kill -9` of the server: what it promised is there when it is back.
 
+mod acks;
 mod kills;
 
 use std::time::{Duration, Instant};

@@ -195,7 +195,8 @@ async fn at_the_start_only_the_dead_are_settled(database: &Database) {
     }
     let db = database.open_with(options("here")).await;
     assert_eq!(runs(&db.settle_left(None, after(1)).await.unwrap()).len(), if is_shared(database) { 0 } else { 2 });
-    let settled: BTreeSet<StepId> = runs(&db.settle_left(Some("former"), after(1)).await.unwrap()).into_iter().collect();
+    let settled: BTreeSet<StepId> =
+        runs(&db.settle_left(Some("former"), after(1)).await.unwrap()).into_iter().collect();
     assert_eq!(settled, if is_shared(database) { [ids[0].1.clone()].into() } else { [].into() });
     let states = database.text("select cast(count(*) as text) from rejoinder_executions where state = 'lost'").await;
     assert_eq!(states.as_deref(), Some(if is_shared(database) { "1" } else { "2" }));

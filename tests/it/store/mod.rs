@@ -11,4 +11,5 @@ mod owners;
 mod reading;
 mod retry;
 mod runs;
+mod upgrade;
 mod verify;

@@ -24,6 +24,8 @@ pub struct FakeStore {
 pub struct State {
     /// So many calls fail from now on.
     pub away: usize,
+    /// After so many calls, one fails.
+    pub away_after: Option<usize>,
     /// Record ids of each batch that was asked for.
     pub batches: Vec<Vec<String>>,
     pub partials: Vec<Vec<Partial>>,
@@ -34,6 +36,12 @@ pub struct State {
     /// So many appends are stored and answered with an error.
     pub forgets_answers: usize,
     pub incomplete: Vec<(ThreadId, String)>,
+    /// Whether leases were renewed, or what lapsed was settled, and when; and the runs of each renewal.
+    pub beats: Vec<(&'static str, tokio::time::Instant)>,
+    pub renewed: Vec<Vec<Working>>,
+    /// What the next sweep settles, and what the next renewal finds settled.
+    pub lapsed: Vec<Settled>,
+    pub overtaken: Vec<Working>,
     latest: HashMap<ThreadId, u64>,
     known: HashMap<(ThreadId, String), u64>,
 }
@@ -49,6 +57,11 @@ impl FakeStore {
 
     fn answer(&self) -> Result<(), StoreError> {
         let mut state = self.state();
+        match &mut state.away_after {
+            Some(0) => (state.away, state.away_after) = (1, None),
+            Some(calls) => *calls -= 1,
+            None => {}
+        }
         if state.away == 0 {
             return Ok(());
         }
@@ -158,12 +171,17 @@ impl Store for FakeStore {
         Ok(Vec::new())
     }
 
-    async fn renew(&self, _: &[Working], _: Timestamp) -> Result<Vec<Working>, StoreError> {
-        Ok(Vec::new())
+    async fn renew(&self, runs: &[Working], _: Timestamp) -> Result<Vec<Working>, StoreError> {
+        self.state().beats.push(("renew", tokio::time::Instant::now()));
+        self.answer()?;
+        self.state().renewed.push(runs.to_vec());
+        Ok(std::mem::take(&mut self.state().overtaken))
     }
 
     async fn settle_lapsed(&self, _: u32, _: Timestamp) -> Result<Vec<Settled>, StoreError> {
-        Ok(Vec::new())
+        self.state().beats.push(("settle", tokio::time::Instant::now()));
+        self.answer()?;
+        Ok(std::mem::take(&mut self.state().lapsed))
     }
 
     async fn records(&self, _: &ThreadId, _: u64, _: Option<u64>, _: u32) -> Result<Vec<StoredRecord>, StoreError> {

@@ -13,8 +13,8 @@ use rejoinder::id::{ElementId, FeedbackId, FileId, RecordId, StepId, ThreadId};
 use rejoinder::protocol::{Element, Feedback, PageInfo, Step, ThreadPage, Timestamp, User};
 use rejoinder::record::{Fact, Record, fold};
 use rejoinder::store::{
-    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Refused, Settled,
-    Store, StoreError, Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot, Working,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Refused,
+    Settled, Store, StoreError, Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot, Working,
 };
 
 /// Threads as lists of records.

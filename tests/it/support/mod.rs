@@ -1,6 +1,7 @@
 //! What several tests use.
 
 pub mod bucket;
+pub mod cluster;
 pub mod counted;
 pub mod database;
 pub mod fake_store;
