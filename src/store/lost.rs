@@ -113,6 +113,7 @@ impl Left {
             step.streaming = false;
             let fact = if step.is_message() {
                 step.created_at.get_or_insert(now);
+                step.end.get_or_insert(now);
                 Fact::Message { step, interrupted: true }
             } else {
                 Fact::StepEnded(cut_off(step, now))

@@ -165,7 +165,7 @@ async fn postgres_what_is_put_aside_is_not_left_on_pages() {
 async fn postgres_an_end_that_comes_too_late_is_told() {
     let Some(database) = Database::postgres().await else { return };
     let mut here = Overtaken::on(database, WatchdogSettings::default()).await;
-    let question = here.page.send("wait");
+    let question = here.page.send("quiet");
     here.page.until("begun", |seen| seen.answers(&question) == ["begun"]).await;
     here.settled_elsewhere().await;
     here.gated.let_go();

@@ -133,7 +133,7 @@ impl Gated {
         Self(Arc::new(Inner { called: Mutex::default(), gate: Semaphore::new(0) }))
     }
 
-    /// `wait …`: says `begun`, waits until it is let, and says `done`. `stream …`: the same with a text that streams.
+    /// `wait …`: says `begun`, waits until it is let, and says `done`. `quiet …`: the same without the last word. `stream …`: the same with a text that streams.
     /// `ask …`: asks, and says the answer. Anything else is echoed.
     pub fn app(&self) -> App {
         let app = App::new().with_state(self.clone()).on_password_login(sign_in);
@@ -168,6 +168,10 @@ async fn answer(chat: Chat, message: UserMessage, State(gated): State<Gated>) ->
             chat.say("begun").await?;
             gated.0.gate.acquire().await?.forget();
             chat.say("done").await?;
+        }
+        Some("quiet") => {
+            chat.say("begun").await?;
+            gated.0.gate.acquire().await?.forget();
         }
         Some("stream") => {
             let mut reply = chat.reply();
