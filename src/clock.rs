@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use crate::protocol::Timestamp;
 
@@ -20,6 +21,13 @@ impl Clock {
     #[must_use]
     pub fn ticking_from(start: Timestamp) -> Self {
         Self(Some(Arc::new(AtomicI64::new(start.as_micros()))))
+    }
+
+    /// Moves a clock that stands still.
+    pub fn forward(&self, time: Duration) {
+        if let Some(micros) = &self.0 {
+            micros.fetch_add(i64::try_from(time.as_micros()).unwrap_or(i64::MAX), Ordering::Relaxed);
+        }
     }
 
     /// Now.

@@ -1,9 +1,11 @@
 //! The server: everything put together, started and stopped.
 
 mod engine;
+mod instance;
 mod listen;
 mod mount;
 mod stop;
+mod watch;
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,7 +22,7 @@ use crate::config::Config;
 use crate::frontend::{Frontend, NoPage, Part};
 use crate::hook::HookError;
 use crate::http::{Commands, Http, StreamSettings, Streams};
-use crate::journal::{Journal, JournalSettings};
+use crate::journal::{Journal, JournalSettings, WatchdogSettings};
 use crate::line::{Listener, Peer};
 use crate::session::fault::Faults;
 use crate::socket::Sockets;
@@ -85,6 +87,8 @@ pub struct Tuning {
     pub journal: JournalSettings,
     /// The streams' times and bounds.
     pub streams: StreamSettings,
+    /// The watchdog's times and bounds.
+    pub watchdog: WatchdogSettings,
     /// Points of the store's transactions.
     pub probes: Probes,
     /// What goes wrong on the way to pages.
@@ -118,7 +122,8 @@ impl Server {
     /// As above.
     #[doc(hidden)]
     pub async fn bind_tuned(config: Config, app: App, tuning: Tuning) -> Result<Self, ServerError> {
-        let Tuning { journal, streams, probes, faults } = tuning;
+        let Tuning { journal, streams, watchdog, probes, faults } = tuning;
+        let tuning = engine::Tuning { journal, watchdog, probes, faults };
         let config = Arc::new(config);
         let clock = Clock::system();
         // Everything that can be said to whoever starts the server comes before anything is opened.
@@ -132,7 +137,7 @@ impl Server {
             source,
         })?;
         let addr = axum::serve::Listener::local_addr(&listener).map_err(ServerError::Serve)?;
-        let engine = Engine::start(&config, &app, clock.clone(), engine::Tuning { journal, probes, faults }).await?;
+        let engine = Engine::start(&config, &app, clock.clone(), tuning).await?;
         if let Err(failed) = app.startup().await {
             engine.stop().await;
             return Err(ServerError::Startup(failed));

@@ -32,7 +32,7 @@ impl Caller {
             Job::Run(run) => self.run(state, &run),
             Job::Resume(tab) => self.resume(state, tab),
             Job::Errand(errand) => self.errand(state, errand),
-            Job::ThreadBegan => {}
+            Job::ThreadBegan | Job::LookUp(_) => {}
         }
     }
 

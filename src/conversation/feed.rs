@@ -11,11 +11,12 @@ use tokio::time::Instant;
 use tracing::debug;
 
 use super::preview::Piece;
+use super::restore::is_content;
 use super::tab::TabId;
 use crate::id::StepId;
 use crate::journal::{JournalError, Receipt};
 use crate::protocol::ServerEvent;
-use crate::store::{Append, Appended};
+use crate::store::{Append, Appended, Stored};
 
 /// How long a thing waits for the store before it is shown all the same (promise 15).
 pub const PATIENCE: Duration = Duration::from_millis(250);
@@ -101,6 +102,11 @@ impl Future for Late {
     }
 }
 
+/// Whether the store has put all of it aside.
+fn is_put_aside(verdict: &Verdict) -> bool {
+    matches!(verdict, Ok(Ok(stored)) if !stored.is_empty() && stored.iter().all(|one| *one == Stored::Quarantined))
+}
+
 /// What the feed lets go.
 pub enum Released {
     /// Show this; the tab takes part from here on, and followers are told the piece.
@@ -150,6 +156,10 @@ impl Feed {
                 biased;
                 verdict = receipt => {
                     let place = *place;
+                    if is_put_aside(&verdict) {
+                        // Nobody has seen it, and nobody shall.
+                        head.shows.retain(|(_, event)| !is_content(event));
+                    }
                     let then = head.receipt.take().map_or(Then::Nothing, |(_, then, _)| then);
                     return Released::Stored(then, place, verdict);
                 }

@@ -1,5 +1,6 @@
 //! What a conversation leaves for its task to do.
 
+use super::overtaken::Doubtful;
 use super::tab::TabId;
 use crate::id::StepId;
 
@@ -13,6 +14,8 @@ pub(super) enum Job {
     Errand(u64),
     /// The thread had its first interaction: its tabs' sessions can be resumed from now on.
     ThreadBegan,
+    /// Ask the store for what pages show in doubt.
+    LookUp(Doubtful),
 }
 
 /// Hooks that belong to a session rather than to a turn.

@@ -14,6 +14,7 @@ mod feed;
 mod function;
 mod job;
 mod outline;
+mod overtaken;
 mod preview;
 mod restore;
 mod run;
@@ -185,6 +186,12 @@ pub(crate) enum Input {
     Leave(TabId),
     /// The thread was deleted.
     Deleted,
+    /// A run that works here was settled by somebody else.
+    Overtaken(StepId),
+    /// Runs of a dead process were settled: these steps have changed in the store.
+    Settled(Vec<StepId>),
+    /// The store was asked for what pages show in doubt.
+    LookedUp(overtaken::Doubtful, Thread),
     /// Tell what streams, as far as it is.
     SoFar(oneshot::Sender<Vec<Piece>>),
     /// Look whether anybody still needs you.
@@ -295,8 +302,7 @@ impl Conversations {
             owner: owner.as_ref().map(|owner| owner.identifier.clone()),
             stopping: AtomicBool::new(false),
         });
-        let state =
-            state::Conversation::new(thread.clone(), owner, saved, shared.settings.clone(), shared.clock.clone());
+        let state = state::Conversation::new(thread.clone(), owner, saved, &shared);
         let task = task::Task {
             state,
             feed: feed::Feed::default(),

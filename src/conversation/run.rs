@@ -45,6 +45,8 @@ pub(super) enum Ended {
     Stopped(EndReason),
     /// It was ended over its head.
     Overruled(EndReason),
+    /// Somebody else has settled it.
+    Overtaken,
     /// With what a person is told.
     Failed(String),
 }
@@ -77,6 +79,7 @@ impl Conversation {
             work: Work::Answer(message),
             cancel: CancellationToken::new(),
             phase: Phase::Waiting,
+            lease: self.leases.hold(&self.thread, &step.id),
         };
         self.runs.insert(step.id.clone(), run);
         Some(Beginning { step, started })
@@ -163,21 +166,26 @@ impl Conversation {
         step.is_error |= !matches!(ended, Ended::Completed);
         let source = if matches!(ended, Ended::Overruled(_)) { Source::User } else { Source::App };
         let (end, error) = match ended {
-            Ended::Completed => (Fact::RunEnded { step: step.clone(), reason: EndReason::Completed }, None),
-            Ended::Stopped(reason) => (Fact::RunEnded { step: step.clone(), reason }, None),
+            Ended::Completed => (Some(Fact::RunEnded { step: step.clone(), reason: EndReason::Completed }), None),
+            Ended::Stopped(reason) => (Some(Fact::RunEnded { step: step.clone(), reason }), None),
             Ended::Overruled(reason) => {
                 run.cancel.cancel();
                 // Whatever it still says is kept off the pages; the store puts it aside.
                 self.overruled.insert(id.clone());
-                (Fact::RunEnded { step: step.clone(), reason }, None)
+                (Some(Fact::RunEnded { step: step.clone(), reason }), None)
+            }
+            Ended::Overtaken => {
+                run.cancel.cancel();
+                self.overruled.insert(id.clone());
+                (None, None)
             }
             Ended::Failed(text) => {
                 step.output.clone_from(&text);
-                (Fact::RunFailed { step: step.clone(), message: text.clone() }, Some(text))
+                (Some(Fact::RunFailed { step: step.clone(), message: text.clone() }), Some(text))
             }
         };
         records.extend(self.values_records(&run.values));
-        records.push(self.record(Some(id.clone()), source, end));
+        records.extend(end.map(|end| self.record(Some(id.clone()), source, end)));
         Some(Closed { step: Arc::new(step), error })
     }
 

@@ -16,13 +16,15 @@ use super::feed::{Audience, Item, Then};
 use super::function::OpenCall;
 use super::job::Job;
 use super::outline::Outline;
+use super::overtaken::Named;
 use super::restore::Attempt;
 use super::tab::{Member, TabId};
-use super::{Owner, Settings};
+use super::{Owner, Settings, Shared};
 use crate::chat::{About, Speaker, Values};
 use crate::clock::Clock;
 use crate::hook::UserMessage;
 use crate::id::{ElementId, RecordId, StepId, ThreadId};
+use crate::journal::{Leases, RunLease};
 use crate::protocol::{CallId, Element, ServerEvent, Step, StepKind};
 use crate::record::{EndReason, Fact, Record, Source};
 use crate::store::Append;
@@ -33,6 +35,7 @@ pub(super) struct Conversation {
     pub(super) owner: Option<Owner>,
     pub(super) settings: Arc<Settings>,
     pub(super) clock: Clock,
+    pub(super) leases: Leases,
     pub(super) stage: Stage,
     pub(super) members: IndexMap<TabId, Member>,
     /// Which members are shown the feed: all but those whose thread was not shown yet.
@@ -52,6 +55,8 @@ pub(super) struct Conversation {
     pub(super) elements: IndexMap<ElementId, Element>,
     /// Open steps and streaming messages, with their text so far.
     pub(super) growing: IndexMap<StepId, Growing>,
+    /// What appends that the store has not answered yet are of.
+    pub(super) named: VecDeque<Named>,
     /// Step events whose records may not be in the store yet, by their place in the order of appends.
     pub(super) unstored: VecDeque<(u64, ServerEvent)>,
     pub(super) appends: u64,
@@ -100,6 +105,8 @@ pub(super) struct Run {
     pub(super) work: Work,
     pub(super) cancel: CancellationToken,
     pub(super) phase: Phase,
+    /// As long as it works here, it keeps its lease.
+    pub(super) lease: RunLease,
 }
 
 /// Which hook a run calls.
@@ -134,18 +141,13 @@ pub(super) struct Growing {
 }
 
 impl Conversation {
-    pub(super) fn new(
-        thread: ThreadId,
-        owner: Option<Owner>,
-        saved: bool,
-        settings: Arc<Settings>,
-        clock: Clock,
-    ) -> Self {
+    pub(super) fn new(thread: ThreadId, owner: Option<Owner>, saved: bool, shared: &Shared) -> Self {
         Self {
             thread,
             owner,
-            settings,
-            clock,
+            settings: shared.settings.clone(),
+            clock: shared.clock.clone(),
+            leases: shared.journal.leases().clone(),
             stage: if saved { Stage::Saved } else { Stage::Unsaved(Vec::new()) },
             members: IndexMap::new(),
             marked: HashSet::new(),
@@ -160,6 +162,7 @@ impl Conversation {
             outline: Outline::default(),
             elements: IndexMap::new(),
             growing: IndexMap::new(),
+            named: VecDeque::new(),
             unstored: VecDeque::new(),
             appends: 0,
             attempts: HashMap::new(),
@@ -197,8 +200,8 @@ impl Conversation {
             }
             then => then,
         };
-        if append.is_some() {
-            self.remember_unstored(&shows);
+        if let Some(append) = &append {
+            self.remember_unstored(append, &shows);
         }
         let place = self.appends;
         self.items.push(Item { shows, append, then, joins: None, place, piece: None });
@@ -230,17 +233,13 @@ impl Conversation {
         }
     }
 
-    pub(super) fn remember_unstored(&mut self, shows: &[(Audience, ServerEvent)]) {
+    pub(super) fn remember_unstored(&mut self, append: &Append, shows: &[(Audience, ServerEvent)]) {
         self.appends += 1;
+        self.named.extend(Named::of(self.appends, append));
         let steps = shows
             .iter()
             .filter(|(audience, event)| !matches!(audience, Audience::Only(_)) && super::restore::is_content(event));
         self.unstored.extend(steps.map(|(_, event)| (self.appends, event.clone())));
-    }
-
-    /// The append with this place was answered by the store.
-    pub(super) fn answered(&mut self, place: u64) {
-        self.unstored.retain(|(append, _)| *append != place);
     }
 
     /// A message of the server itself: a notice or an error, at the root.

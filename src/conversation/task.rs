@@ -14,7 +14,7 @@ use super::feed::{Audience, Feed, Item, Released, Then, Verdict};
 use super::job::Job;
 use super::preview::Tap;
 use super::state::{Conversation, Listening, Phase, Stage};
-use super::{Conversations, Handle, Input, Show};
+use super::{Conversations, Handle, Input, Show, overtaken};
 use crate::chat::Envelope;
 use crate::hook::WindowMessage;
 use crate::id::{StepId, ThreadId};
@@ -114,6 +114,9 @@ impl Task {
                 self.state.listening.remove(&tab);
             }
             Input::Deleted => self.state.deleted(),
+            Input::Overtaken(run) => self.state.overtaken(&run),
+            Input::Settled(steps) => self.state.settled(steps),
+            Input::LookedUp(doubtful, thread) => self.state.looked_up(&doubtful, &thread),
             Input::SoFar(answer) => drop(answer.send(self.state.so_far())),
             Input::Look => {}
         }
@@ -135,7 +138,7 @@ impl Task {
                 }
             }
             Released::Stored(then, place, verdict) => {
-                self.state.answered(place);
+                self.state.answered(place, &verdict);
                 self.stored(then, verdict);
             }
         }
@@ -215,6 +218,9 @@ impl Task {
         self.home.also_known_as(fresh.clone(), &self.handle);
         self.keys.push(fresh.clone());
         self.state.thread = fresh.clone();
+        if let Some(found) = self.state.runs.get_mut(&run) {
+            found.lease = self.state.leases.hold(&fresh, &run);
+        }
         self.tap.look_again();
         for member in self.state.members.values_mut() {
             let mut about = crate::chat::About::clone(&member.about);
@@ -254,6 +260,9 @@ impl Task {
                 match job {
                     Job::ThreadBegan => {
                         self.state.members.values().for_each(|member| member.page.began(&self.state.thread));
+                    }
+                    Job::LookUp(doubtful) => {
+                        overtaken::look_up(&self.home.shared, &self.handle, self.state.thread.clone(), doubtful);
                     }
                     job => self.caller.call(&mut self.state, job),
                 }

@@ -57,7 +57,7 @@ impl Conversation {
         shows.extend(elements.into_iter().map(|element| (Audience::All, ServerEvent::Element(Arc::new(element)))));
         self.note(&shows);
         let append = self.append(records, once);
-        self.remember_unstored(&shows);
+        self.remember_unstored(&append, &shows);
         let then = match run {
             Some(Beginning { step, .. }) if once => Then::Start(step.id),
             Some(Beginning { step, .. }) => Then::Open(step.id, Box::new(append.clone())),
@@ -162,6 +162,7 @@ impl Conversation {
                 work: Work::Greet,
                 cancel: CancellationToken::new(),
                 phase: Phase::Working,
+                lease: self.leases.hold(&self.thread, &id),
             },
         );
         self.commit(vec![started], shows, Then::Nothing);

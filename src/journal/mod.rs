@@ -2,12 +2,15 @@
 //! follows a thread hears of it after the commit.
 
 mod latest;
+mod lease;
 mod receipt;
 mod room;
 mod wake;
+mod watchdog;
 mod writer;
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,9 +23,11 @@ use tokio_util::task::TaskTracker;
 use crate::id::ThreadId;
 use crate::store::{Append, LiveSession, Partial, Store};
 use latest::{Partials, Sessions};
+pub use lease::{Leases, RunLease};
 pub use receipt::{JournalError, Receipt};
 use room::{Place, Rooms};
 use wake::Wakes;
+pub use watchdog::{Found, Watchdog, WatchdogSettings};
 use writer::Writer;
 
 /// How a journal behaves.
@@ -102,6 +107,7 @@ struct Shared {
     /// Something is there to be written that is not in the queue.
     nudge: Notify,
     wakes: Arc<Wakes>,
+    leases: Leases,
 }
 
 /// What becomes of an append whose answer comes too late for whoever waited for it.
@@ -120,6 +126,14 @@ struct Job {
     place: Place,
     /// Somebody waited for it and gave up.
     withdrawn: Arc<AtomicBool>,
+    /// The runs that it ends: their leases are kept until it is stored.
+    ends: Vec<RunLease>,
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Journal")
+    }
 }
 
 impl Journal {
@@ -149,6 +163,7 @@ impl Journal {
             sessions: Sessions::default(),
             nudge: Notify::new(),
             wakes: Arc::default(),
+            leases: Leases::default(),
         });
         let (wakes, every) = (shared.wakes.clone(), shared.settings.poll_every);
         tracker.spawn(wake::poll_until(stop.clone(), wakes, shared.store.clone(), every));
@@ -188,9 +203,11 @@ impl Journal {
         let records = append.records.len();
         let thread = append.thread.clone();
         let withdrawn = Arc::new(AtomicBool::new(false));
+        let ended = append.records.iter().filter_map(|record| record.fact.ends());
+        let ends: Vec<RunLease> = ended.map(|run| shared.leases.hold(&thread, run)).collect();
         let enter = async {
             let place = shared.rooms.enter(&thread, records, bytes).await?;
-            let job = Job { append, bytes, answer, place, withdrawn: withdrawn.clone() };
+            let job = Job { append, bytes, answer, place, withdrawn: withdrawn.clone(), ends };
             // A closed queue drops the job, and with it the answer: the receipt says that the journal has stopped.
             let _ = self.queue.send(job).await;
             Some(())
@@ -247,6 +264,19 @@ impl Journal {
         if self.shared.settings.wakes {
             self.shared.wakes.look(thread);
         }
+    }
+
+    /// Wakes whoever follows a thread that was written past this journal.
+    pub(crate) fn announce(&self, thread: &ThreadId, latest: u64) {
+        if self.shared.settings.wakes {
+            self.shared.wakes.announce(thread, latest);
+        }
+    }
+
+    /// The runs that work here.
+    #[must_use]
+    pub fn leases(&self) -> &Leases {
+        &self.shared.leases
     }
 
     /// The store below, for reading.

@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::lease::RunLease;
 use super::receipt::JournalError;
 use super::room::Place;
 use super::{Job, Shared};
@@ -26,10 +27,14 @@ struct Waiting {
     answer: oneshot::Sender<Result<Appended, JournalError>>,
     place: Place,
     withdrawn: Arc<AtomicBool>,
+    /// Held until the answer.
+    _ends: Vec<RunLease>,
 }
 
 fn split(batch: Vec<Job>) -> (Vec<Append>, Vec<Waiting>) {
-    let waiting = |job: Job| (job.append, Waiting { answer: job.answer, place: job.place, withdrawn: job.withdrawn });
+    let waiting = |Job { append, answer, place, withdrawn, ends, .. }: Job| {
+        (append, Waiting { answer, place, withdrawn, _ends: ends })
+    };
     batch.into_iter().map(waiting).unzip()
 }
 

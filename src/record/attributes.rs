@@ -6,7 +6,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::{BadRecord, EndReason, Fact, Outcome};
+use super::{BadRecord, EndReason, Fact, LostReason, Outcome};
 use crate::protocol::{Element, Feedback, Step, StepKind};
 
 impl Fact {
@@ -59,10 +59,10 @@ impl Fact {
                 "error": { "code": "hook_error", "message": message, "retryable": true, "details": null },
                 "step": whole(step),
             }),
-            Self::RunLost { run, lost_at } => json!({
+            Self::RunLost { run, lost_at, reason } => json!({
                 "run_id": run,
                 "lost_at": lost_at,
-                "reason": "process_restarted",
+                "reason": reason,
                 "history_complete": false,
             }),
             Self::Asked { step, spec, timeout_at } => json!({
@@ -121,7 +121,11 @@ impl Fact {
                 let message = attributes.pointer("/error/message").and_then(Value::as_str).ok_or(BadRecord::Shape)?;
                 Self::RunFailed { step: step()?, message: message.to_owned() }
             }
-            "task_lost" => Self::RunLost { run: field(attributes, "run_id")?, lost_at: field(attributes, "lost_at")? },
+            "task_lost" => Self::RunLost {
+                run: field(attributes, "run_id")?,
+                lost_at: field(attributes, "lost_at")?,
+                reason: field::<LostReason>(attributes, "reason")?,
+            },
             "interaction_request" => Self::Asked {
                 step: step()?,
                 spec: attributes.get("spec").cloned().ok_or(BadRecord::Shape)?,
@@ -251,7 +255,11 @@ pub(super) mod tests {
             Fact::RunStarted { step: run.clone(), trigger: Some("M".into()) },
             Fact::RunEnded { step: run.clone(), reason: EndReason::UserStop },
             Fact::RunFailed { step: run, message: "sorry".into() },
-            Fact::RunLost { run: "S".into(), lost_at: Timestamp::from_micros(1_796_000_000_000_000) },
+            Fact::RunLost {
+                run: "S".into(),
+                lost_at: Timestamp::from_micros(1_796_000_000_000_000),
+                reason: LostReason::ProcessRestarted,
+            },
             Fact::Asked {
                 step: said,
                 spec: json!({ "type": "text", "timeout": 60 }),

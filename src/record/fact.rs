@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::id::{ElementId, FeedbackId, StepId, UserId};
+use crate::id::{ElementId, ExecutionId, FeedbackId, StepId, UserId};
 use crate::protocol::{Element, Feedback, Step, StepKind, Timestamp};
 
 /// Who made a record.
@@ -64,6 +64,16 @@ pub enum EndReason {
     Superseded,
     /// The thread was deleted, or the server shut down.
     SessionCleared,
+}
+
+/// Why a run is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LostReason {
+    /// A process began that knows that the one before it is dead.
+    ProcessRestarted,
+    /// Its process did not say in time that it works on it.
+    LeaseExpired,
 }
 
 /// How a question ended.
@@ -160,6 +170,8 @@ pub enum Fact {
         run: StepId,
         /// When it was found.
         lost_at: Timestamp,
+        /// Why it was taken for lost.
+        reason: LostReason,
     },
     /// A question was asked.
     Asked {
@@ -248,6 +260,31 @@ impl Fact {
             Self::ElementRemoved(id) => Some(id.as_str()),
             Self::FeedbackSet(feedback) => feedback.id.as_ref().map(FeedbackId::as_str),
             Self::FeedbackRemoved(id) => Some(id.as_str()),
+        }
+    }
+
+    /// The run that it ends.
+    #[must_use]
+    pub fn ends(&self) -> Option<&ExecutionId> {
+        match self {
+            Self::RunEnded { step, .. } | Self::RunFailed { step, .. } => Some(&step.id),
+            Self::RunLost { run, .. } => Some(run),
+            Self::ThreadStarted(_)
+            | Self::ThreadUpdated(_)
+            | Self::Message { .. }
+            | Self::MessageUpdated(_)
+            | Self::StepDeleted(_)
+            | Self::StepStarted(_)
+            | Self::StepUpdated(_)
+            | Self::StepEnded(_)
+            | Self::RunStarted { .. }
+            | Self::Asked { .. }
+            | Self::AskEnded { .. }
+            | Self::Element(_)
+            | Self::ElementRemoved(_)
+            | Self::FeedbackSet(_)
+            | Self::FeedbackRemoved(_)
+            | Self::SettingsUpdated(_) => None,
         }
     }
 

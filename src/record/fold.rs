@@ -84,7 +84,7 @@ impl Folded {
                     *known = as_stored(&self.head.id, step);
                 }
             }
-            Fact::RunLost { run, lost_at } => {
+            Fact::RunLost { run, lost_at, .. } => {
                 if let Some(step) = self.steps.get_mut(run) {
                     step.end = step.end.or(Some(*lost_at));
                     step.streaming = false;

@@ -17,7 +17,7 @@ pub use arrange::{arrange, subtree};
 pub use canonical::{Content, canonical, cleaned, cleaned_step, content_hash};
 pub use cursor::{BadCursor, CursorToken, Position, RecordPlace};
 pub use event::{Event, RecordView, project};
-pub use fact::{BadRecord, EndReason, Fact, Outcome, Source, ThreadStart, ThreadUpdate};
+pub use fact::{BadRecord, EndReason, Fact, LostReason, Outcome, Source, ThreadStart, ThreadUpdate};
 pub use fold::{Folded, fold};
 
 pub(crate) use address::with_url;

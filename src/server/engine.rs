@@ -9,6 +9,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
+use super::instance::Instance;
+use super::watch::watch;
 use super::{ServerError, stop};
 use crate::app::{Answers, App};
 use crate::clock::Clock;
@@ -18,7 +20,7 @@ use crate::file::{Bucket, BucketSettings, Files, LocalFolder, Storage};
 use crate::hook::HookRuntime;
 use crate::http::Live;
 use crate::id::{ExecutionId, ThreadId};
-use crate::journal::{Journal, JournalSettings};
+use crate::journal::{Journal, JournalSettings, Watchdog, WatchdogSettings};
 use crate::session::fault::Faults;
 use crate::session::{Foundation, SessionSettings, Sessions};
 use crate::store::probe::Probes;
@@ -30,14 +32,17 @@ const SETTLING: Duration = Duration::from_secs(5);
 /// How long the journal may take to write what waits.
 const FLUSHING: Duration = Duration::from_secs(12);
 
-/// What a test turns inside.
+/// What is not a setting, below the routes.
 pub(super) struct Tuning {
     pub(super) journal: JournalSettings,
+    pub(super) watchdog: WatchdogSettings,
     pub(super) probes: Probes,
     pub(super) faults: Faults,
 }
 
 pub(super) struct Engine {
+    /// Locks the data folder, until the store is given back.
+    _instance: Instance,
     pub(super) store: Arc<dyn Store>,
     pub(super) journal: Journal,
     pub(super) conversations: Arc<Conversations>,
@@ -59,21 +64,26 @@ impl Engine {
         clock: Clock,
         tuning: Tuning,
     ) -> Result<Self, ServerError> {
-        let Tuning { journal, probes, faults } = tuning;
-        let instance = uuid::Uuid::new_v4().to_string();
+        let Tuning { journal, watchdog, probes, faults } = tuning;
+        let in_data_dir = |source| ServerError::DataDir { path: config.data_dir.clone(), source };
+        let mut instance = Instance::of(&config.data_dir).map_err(in_data_dir)?;
         let options = OpenOptions {
             project: config.project.clone(),
-            instance: instance.clone(),
+            instance: instance.id.clone(),
+            lease: watchdog.lease,
             numbered: config.sequence,
             clock: clock.clone(),
             probes,
             ..OpenOptions::default()
         };
         let store = store::open(&config.database_url(), options).await?;
-        let lost = store.settle_lost(&instance, clock.now()).await?;
-        if !lost.is_empty() {
-            warn!(runs = lost.len(), "runs of a process that died are settled as lost");
+        let left = store.settle_left(instance.former.as_deref(), clock.now()).await?;
+        instance.succeed().map_err(in_data_dir)?;
+        let runs: usize = left.iter().map(|settled| settled.runs.len()).sum();
+        if runs > 0 {
+            warn!(runs, "runs of a process that died are settled as lost");
         }
+        let watched = clock.clone();
         let former = store.session_hashes().await?.into_iter().collect();
         let (talking, stop_talking) = (TaskTracker::new(), CancellationToken::new());
         let (writing, stop_writing) = (TaskTracker::new(), CancellationToken::new());
@@ -104,8 +114,11 @@ impl Engine {
         });
         sweep(sessions.clone(), &talking, stop_talking.clone());
         sweep_files(files.clone(), sessions.clone(), &talking, stop_talking.clone());
+        let watchdog = Watchdog::new(journal.clone(), watched, watchdog);
+        watch(watchdog, conversations.clone(), &talking, stop_talking.clone());
         let grace = config.shutdown_grace;
         Ok(Self {
+            _instance: instance,
             store,
             journal,
             conversations,

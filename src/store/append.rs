@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use super::bad::{Class, classify};
 use super::incomplete::RECORD_REJECTED;
 use super::known::{Known, Lookup};
+use super::lost::{Dead, Left};
 use super::plan::{Plan, plan, reject_row};
 use super::prepare::{Guard, Prepared, PreparedRecord};
 use super::probe::Point;
@@ -17,6 +18,8 @@ use crate::id::ThreadId;
 pub(super) trait Work: Send {
     /// Locks the cursors of the threads in the order of the list and reads the rest after that.
     async fn read(&mut self, lookup: &Lookup) -> Result<Known, Failure>;
+    /// What dead processes left, with its threads locked: those that somebody else holds are left out.
+    async fn left(&mut self, dead: Dead<'_>) -> Result<Left, Failure>;
     /// Writes all rows, or fails.
     async fn write(&mut self, writes: &Writes) -> Result<(), Failure>;
     /// Marks the place that [`Work::undo`] goes back to.

@@ -29,6 +29,7 @@ migrations! {
     3 "0003_create_record_tables",
     4 "0004_create_file_table",
     5 "0005_index_questions",
+    6 "0006_add_leases",
 }
 
 /// A column that Chainlit 2.12.0 or this server writes: table, name, type on SQLite, type on PostgreSQL.
@@ -105,6 +106,38 @@ mod tests {
             assert_eq!(migration.version, i64::try_from(i).unwrap() + 1);
             assert!(migration.name.starts_with(&format!("{:04}_", migration.version)));
             assert!(migration.sqlite.starts_with("-- ") && migration.postgres.starts_with("-- "));
+        }
+    }
+
+    /// I-57. Red when a file is in one folder only, or not in the list: then an old number would come again.
+    #[test]
+    fn i57_both_folders_hold_what_the_list_says() {
+        let named: Vec<String> = MIGRATIONS.iter().map(|migration| format!("{}.sql", migration.name)).collect();
+        for folder in ["sqlite", "postgres"] {
+            let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(folder);
+            let files = std::fs::read_dir(&folder).unwrap();
+            let mut files: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+            files.sort();
+            assert_eq!(files, named, "{}", folder.display());
+        }
+    }
+
+    /// I-57. Red when a migration takes something away, or adds a column that an older version does not fill.
+    #[test]
+    fn i57_migrations_only_add() {
+        for migration in MIGRATIONS {
+            for text in [migration.sqlite, migration.postgres] {
+                let code: String = text.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
+                for statement in code.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
+                    let adds_column = statement.starts_with("alter table") && statement.contains(" add column ");
+                    let fills_itself = !statement.contains("not null") || statement.contains(" default ");
+                    let adds = statement.starts_with("create table")
+                        || statement.starts_with("create index")
+                        || statement.starts_with("create unique index")
+                        || adds_column && fills_itself;
+                    assert!(adds, "{}: {statement}", migration.name);
+                }
+            }
         }
     }
 

@@ -37,6 +37,7 @@ pub use follow::{FOLLOW_ROWS, FollowPage};
 pub use history::{
     Execution, LARGEST_PAGE, MarkAt, OpenInteraction, PAGE_BYTES, PageQuery, PlacedRecord, RecordPage, ThreadSnapshot,
 };
+pub use lost::Settled;
 pub use mark::Mark;
 pub use options::{OpenOptions, open};
 pub use verify::{Finding, verify};
@@ -48,6 +49,9 @@ use async_trait::async_trait;
 use crate::id::{ElementId, ExecutionId, FeedbackId, FileId, RecordId, StepId, ThreadId};
 use crate::protocol::{Element, Feedback, Step, Thread, ThreadPage, Timestamp, User};
 use crate::record::{BadRecord, Event, Fact, Record, RecordView, project};
+
+/// A run that somebody works on: its thread, and its id.
+pub type Working = (ThreadId, ExecutionId);
 
 /// Records of one thread that are stored together or not at all.
 #[derive(Clone, Debug)]
@@ -308,9 +312,18 @@ pub trait Store: Send + Sync + 'static {
     /// The keys of all rows of tabs, so that a page that no former process knew costs no look-up.
     async fn session_hashes(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Settles every open run of another instance as lost: partial texts become interrupted messages, each thread is
-    /// marked incomplete (`execution_lost`). Gives the runs that it settled.
-    async fn settle_lost(&self, instance: &str, now: Timestamp) -> Result<Vec<ExecutionId>, StoreError>;
+    /// Before anybody connects: settles the open runs of processes that are known to be dead as lost. Partial texts
+    /// become interrupted messages, each thread is marked incomplete (`execution_lost`). Where the database belongs to
+    /// one process, all others are dead; else only `former` is, the one before this in the same place.
+    async fn settle_left(&self, former: Option<&str>, now: Timestamp) -> Result<Vec<Settled>, StoreError>;
+
+    /// Says that this process works on these runs: each has its lease from now on. Gives those of them that somebody
+    /// else has settled as lost meanwhile.
+    async fn renew(&self, runs: &[Working], now: Timestamp) -> Result<Vec<Working>, StoreError>;
+
+    /// Settles runs whose lease is over, as [`Store::settle_left`] does, at most so many. Two servers that do it at once
+    /// settle each run once.
+    async fn settle_lapsed(&self, most: u32, now: Timestamp) -> Result<Vec<Settled>, StoreError>;
 
     /// Numbered records of a thread with `after < sequence <= through`, in order, at most `limit`.
     async fn records(

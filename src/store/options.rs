@@ -13,8 +13,10 @@ use crate::clock::Clock;
 pub struct OpenOptions {
     /// The project that the database must hold; a new database takes its name.
     pub project: String,
-    /// This process: runs that it starts carry it, and [`Store::settle_lost`] leaves them alone.
+    /// This process: runs that it starts carry it.
     pub instance: String,
+    /// How long a run counts as alive since its process last said so ([`Store::renew`]).
+    pub lease: Duration,
     /// Whether records get sequences (setting `records.sequence`).
     pub numbered: bool,
     /// Connections of a PostgreSQL pool.
@@ -33,6 +35,7 @@ impl Default for OpenOptions {
         Self {
             project: "default".into(),
             instance: uuid::Uuid::new_v4().to_string(),
+            lease: Duration::from_secs(90),
             numbered: true,
             connections: 10,
             statement_timeout: Duration::from_secs(5),

@@ -9,7 +9,7 @@ use super::tables::Tables;
 use super::writes::{CursorRow, ExecutionRow, RecordRow, RejectRow, StepKey, Writes};
 use super::{Appended, Refused, Stored};
 use crate::id::{ExecutionId, ThreadId};
-use crate::record::{Fact, Source};
+use crate::record::{Fact, LostReason, Source};
 
 /// The answer to a batch, and what must be written for it to be true.
 #[derive(Debug, Default)]
@@ -119,7 +119,7 @@ impl Planner {
         if !self.tables.is_ours(thread, &record.fact) {
             return Stored::ForeignId;
         }
-        if let Some(run) = settles(&record.fact)
+        if let Some(run) = record.fact.ends()
             && let Some(Some(_)) = self.executions.get(&(thread.clone(), run.clone()))
         {
             return Stored::AlreadySettled;
@@ -189,7 +189,7 @@ impl Planner {
             Fact::RunStarted { step, trigger } => (&step.id, trigger.clone(), None),
             Fact::RunEnded { step, reason } => (&step.id, None, Some(("stopped", reason_text(*reason), by_source))),
             Fact::RunFailed { step, .. } => (&step.id, None, Some(("failed", "error", by_source))),
-            Fact::RunLost { run, .. } => (run, None, Some(("lost", "process_restarted", SettledBy::Watchdog))),
+            Fact::RunLost { run, reason, .. } => (run, None, Some(("lost", lost_text(*reason), SettledBy::Watchdog))),
             _ => return,
         };
         if matches!(record.fact, Fact::RunLost { .. }) {
@@ -298,12 +298,10 @@ pub(super) fn reject_row(
     }
 }
 
-/// The run that a fact settles.
-fn settles(fact: &Fact) -> Option<&ExecutionId> {
-    match fact {
-        Fact::RunEnded { step, .. } | Fact::RunFailed { step, .. } => Some(&step.id),
-        Fact::RunLost { run, .. } => Some(run),
-        _ => None,
+fn lost_text(reason: LostReason) -> &'static str {
+    match reason {
+        LostReason::ProcessRestarted => "process_restarted",
+        LostReason::LeaseExpired => "lease_expired",
     }
 }
 

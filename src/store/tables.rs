@@ -139,7 +139,7 @@ impl Tables {
                     return self.write(as_stored(thread, step), sequence);
                 }
             }
-            Fact::RunLost { run, lost_at } => {
+            Fact::RunLost { run, lost_at, .. } => {
                 let end = *lost_at;
                 self.change(run, |step| {
                     step.end = step.end.or(Some(end));

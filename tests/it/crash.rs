@@ -1,5 +1,6 @@
 //! `kill -9` of the server: what it promised is there when it is back.
 
+mod acks;
 mod kills;
 
 use std::time::{Duration, Instant};
@@ -19,18 +20,32 @@ on_both!(
     a_message_that_comes_again_after_the_crash_is_answered_once,
 );
 
-/// Starts a server on a database that others have used before.
-async fn start(database: &Database) -> Program {
-    Launch::reference().env("RUST_LOG", "info,rejoinder::conversation=debug").on(database).start().await
+/// Servers that come one after the other, in one data folder and on one database.
+struct Place<'a> {
+    database: &'a Database,
+    data: tempfile::TempDir,
+}
+
+impl<'a> Place<'a> {
+    fn on(database: &'a Database) -> Self {
+        Self { database, data: tempfile::tempdir().unwrap() }
+    }
+
+    /// Starts the next server.
+    async fn start(&self) -> Program {
+        let launch = Launch::reference().env("RUST_LOG", "info,rejoinder::conversation=debug");
+        launch.on(self.database).in_data(self.data.path()).start().await
+    }
 }
 
 /// How much of a streaming text a crash may cost: a second, a tenth for gathering, and what a busy machine takes to commit.
 const LAST_SECOND: Duration = Duration::from_millis(1_500);
 
-/// Red when a streaming text is written down every two seconds instead of every second; when `settle_lost` leaves the
+/// Red when a streaming text is written down every two seconds instead of every second; when `settle_left` leaves the
 /// message streaming, or is not called.
 async fn a_text_that_streamed_is_there_up_to_the_last_second(database: &Database) {
-    let server = start(database).await;
+    let place = Place::on(database);
+    let server = place.start().await;
     let anna = sign_in(server.addr(), "anna").await;
     let mut page = anna.page();
     page.come(server.addr()).await;
@@ -50,7 +65,7 @@ async fn a_text_that_streamed_is_there_up_to_the_last_second(database: &Database
     let came: Vec<(Instant, String)> =
         page.look(|seen| seen.tokens(&answer).into_iter().map(|(at, text)| (at, text.to_owned())).collect());
 
-    let server = start(database).await;
+    let server = place.start().await;
     page.come(server.addr()).await;
     page.until("its thread", |seen| seen.count("resume_thread") == 1 && !seen.screen.is_loading()).await;
     let (text, is_streaming) = page.look(|seen| {
@@ -92,7 +107,8 @@ async fn a_text_that_streamed_is_there_up_to_the_last_second(database: &Database
 /// Red when the row of a live tab is not written, or the new process sends no empty thread for it: then `hello` stands on
 /// the page twice.
 async fn a_page_that_was_only_greeted_is_greeted_again_once(database: &Database) {
-    let server = start(database).await;
+    let place = Place::on(database);
+    let server = place.start().await;
     let anna = sign_in(server.addr(), "anna").await;
     let mut page = anna.page();
     page.come(server.addr()).await;
@@ -103,7 +119,7 @@ async fn a_page_that_was_only_greeted_is_greeted_again_once(database: &Database)
     page.until_cut().await;
     assert_eq!(page.texts(), ["hello"]);
 
-    let server = start(database).await;
+    let server = place.start().await;
     page.come(server.addr()).await;
     page.until("a greeting", |seen| seen.count("resume_thread") == 1 && greeted(seen)).await;
     let first: Vec<&str> = page.look(|seen| seen.now().map(ServerEvent::name).collect());
@@ -122,7 +138,8 @@ async fn a_page_that_was_only_greeted_is_greeted_again_once(database: &Database)
 
 /// Red when `is_known` and the store's `once` are taken out.
 async fn a_message_that_comes_again_after_the_crash_is_answered_once(database: &Database) {
-    let server = start(database).await;
+    let place = Place::on(database);
+    let server = place.start().await;
     let anna = sign_in(server.addr(), "anna").await;
     let mut page = anna.page();
     page.come(server.addr()).await;
@@ -134,7 +151,7 @@ async fn a_message_that_comes_again_after_the_crash_is_answered_once(database: &
     server.kill().await;
     page.until_cut().await;
 
-    let server = start(database).await;
+    let server = place.start().await;
     // Both before the page is ready, and so before its thread is restored; then once more when all is quiet.
     page.connect(server.addr()).await;
     page.send_as(&answered, "first");

@@ -10,6 +10,7 @@ use crate::id::ThreadId;
 use crate::store::StoreError;
 use crate::store::append::{Failure, Work, Works};
 use crate::store::known::{Answer, Known, Lookup};
+use crate::store::lost::{Dead, Left, micros};
 use crate::store::probe::Point;
 use crate::store::writes::{StepKey, Writes, json};
 
@@ -26,6 +27,7 @@ impl Works for PostgresStore {
             project: self.project.clone(),
             instance: self.instance.clone(),
             now: self.clock.now().as_micros(),
+            lease: micros(self.lease),
             marked: false,
         }))
     }
@@ -41,6 +43,7 @@ struct PostgresWork {
     project: String,
     instance: String,
     now: i64,
+    lease: i64,
     marked: bool,
 }
 
@@ -82,7 +85,8 @@ impl PostgresWork {
             return Ok(());
         }
         let query = sqlx::query(AssertSqlSafe(sql.clone())).bind(&self.project).bind(self.now).bind(json(&rows));
-        let query = if instance { query.bind(&self.instance) } else { query };
+        let lease_until = self.now.saturating_add(self.lease);
+        let query = if instance { query.bind(&self.instance).bind(lease_until) } else { query };
         query.execute(&mut *self.transaction).await?;
         Ok(())
     }
@@ -173,6 +177,11 @@ impl Work for PostgresWork {
             trees: row.try_get(7)?,
         };
         Ok(answer.read(lookup)?)
+    }
+
+    async fn left(&mut self, dead: Dead<'_>) -> Result<Left, Failure> {
+        let tables = self.tables.clone();
+        Ok(super::lost::left(&mut self.transaction, &tables.columns, &self.project, dead).await?)
     }
 
     async fn write(&mut self, writes: &Writes) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ mod file;
 mod find;
 mod follow;
 mod history;
+mod lost;
 mod open;
 mod read;
 mod schema;
@@ -14,22 +15,23 @@ mod write;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use sqlx::PgPool;
 
 use super::append::append;
 use super::files;
-use super::lost::settled;
+use super::lost::{Dead, settle};
 use super::number;
 use super::prepare::prepare;
 use super::probe::Probes;
 use super::{
-    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store,
-    StoreError, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Settled, Store,
+    StoreError, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot, Working,
 };
 use crate::clock::Clock;
-use crate::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
+use crate::id::{ElementId, FeedbackId, FileId, StepId, ThreadId};
 use crate::protocol::{Element, Feedback, Step, ThreadPage, Timestamp, User};
 
 /// A PostgreSQL database.
@@ -38,6 +40,7 @@ pub(super) struct PostgresStore {
     tables: Arc<Tables>,
     project: String,
     instance: String,
+    lease: Duration,
     numbered: bool,
     clock: Clock,
     probes: Probes,
@@ -115,10 +118,20 @@ impl Store for PostgresStore {
         self.read_session_hashes().await
     }
 
-    async fn settle_lost(&self, instance: &str, now: Timestamp) -> Result<Vec<ExecutionId>, StoreError> {
+    async fn settle_left(&self, former: Option<&str>, now: Timestamp) -> Result<Vec<Settled>, StoreError> {
         self.remove_old_sessions(now).await?;
-        let batch = self.read_left(instance).await?.appends(now)?;
-        Ok(settled(&batch, &append(self, &batch).await?))
+        match former {
+            Some(former) => settle(self, Dead::Only(former), now).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    async fn renew(&self, runs: &[Working], now: Timestamp) -> Result<Vec<Working>, StoreError> {
+        self.renew_leases(runs, now).await
+    }
+
+    async fn settle_lapsed(&self, most: u32, now: Timestamp) -> Result<Vec<Settled>, StoreError> {
+        settle(self, Dead::Lapsed { now, lease: self.lease, most }, now).await
     }
 
     async fn records(

@@ -48,6 +48,7 @@ impl PostgresStore {
             tables: Arc::new(tables(columns)),
             project: options.project,
             instance: options.instance,
+            lease: options.lease,
             numbered: options.numbered,
             clock: options.clock,
             probes: options.probes,

@@ -50,9 +50,10 @@ insert into rejoinder_records (project_id, thread_id, record_id, sequence, execu
 
 const UPSERT_EXECUTIONS: &str = r#"
 insert into rejoinder_executions as e (project_id, thread_id, execution_id, instance_id, state, trigger_id,
-        started_at, settled_at, settled_by, reason)
+        started_at, settled_at, settled_by, reason, lease_until)
     select $1, r.thread, r.id, $4, r.state, r.trigger, to_timestamp(r.started_at / 1000000.0),
-        case when r.settled_by is not null then to_timestamp($2::bigint / 1000000.0) end, r.settled_by, r.reason
+        case when r.settled_by is not null then to_timestamp($2::bigint / 1000000.0) end, r.settled_by, r.reason,
+        to_timestamp($5::bigint / 1000000.0)
     from jsonb_to_recordset($3::jsonb) as r (thread text, id text, state text, trigger text, started_at bigint,
         settled_by text, reason text)
     on conflict (project_id, thread_id, execution_id) do update set state = excluded.state,

@@ -4,11 +4,9 @@ use sqlx::AssertSqlSafe;
 
 use super::PostgresStore;
 use super::append::lock;
-use super::read::STEP;
 use crate::id::{ThreadId, UserId};
 use crate::protocol::{Timestamp, User};
 use crate::store::assemble::SessionRow;
-use crate::store::lost::Left;
 use crate::store::partial::{FORGOTTEN_AFTER_MICROS, partial_rows};
 use crate::store::row::text;
 use crate::store::writes::json;
@@ -226,39 +224,5 @@ impl PostgresStore {
         .await
         .map_err(StoreError::Unavailable)?;
         Ok(())
-    }
-
-    /// What processes other than `instance` left.
-    pub(super) async fn read_left(&self, instance: &str) -> Result<Left, StoreError> {
-        let sql = format!(
-            r#"
-            select
-                (select coalesce(json_agg(json_build_array(thread_id, execution_id)
-                        order by started_at, execution_id), '[]')::text
-                    from rejoinder_executions
-                    where project_id = $1 and instance_id <> $2 and settled_at is null),
-                (select coalesce(json_agg(json_build_object('thread', thread_id, 'execution', execution_id,
-                        'step', step)), '[]')::text
-                    from rejoinder_partials where project_id = $1 and instance_id <> $2),
-                (select coalesce(json_agg(s), '[]')::text from (
-                    select {STEP} from steps
-                    where "threadId" = any (array(
-                            select thread_id::{kind} from rejoinder_executions as e
-                            where project_id = $1 and instance_id <> $2 and settled_at is null
-                                and not exists (select 1 from rejoinder_executions
-                                    where project_id = $1 and instance_id = $2 and settled_at is null
-                                        and thread_id = e.thread_id)))
-                        and "end" is null and start is not null
-                        and type::text <> 'run' and type::text not like '%message%') as s)
-            "#,
-            kind = self.tables.columns.cast("steps", "threadId")
-        );
-        let (runs, partials, open_steps): (String, String, String) = sqlx::query_as(AssertSqlSafe(sql))
-            .bind(&self.project)
-            .bind(instance)
-            .fetch_one(&self.pool)
-            .await
-            .map_err(StoreError::Unavailable)?;
-        Ok(Left { runs, partials, open_steps })
     }
 }

@@ -9,6 +9,7 @@ use crate::id::ThreadId;
 use crate::store::StoreError;
 use crate::store::append::{Failure, Work, Works};
 use crate::store::known::{Answer, Known, KnownCursor, Lookup};
+use crate::store::lost::{Dead, Left, micros};
 use crate::store::probe::Point;
 use crate::store::writes::{Writes, json};
 
@@ -25,6 +26,7 @@ impl Works for SqliteStore {
             instance: self.instance.clone(),
             write: self.write.clone(),
             now: self.clock.now().as_micros(),
+            lease: micros(self.lease),
             marked: false,
         }))
     }
@@ -40,6 +42,7 @@ struct SqliteWork {
     instance: String,
     write: std::sync::Arc<str>,
     now: i64,
+    lease: i64,
     marked: bool,
 }
 
@@ -58,6 +61,10 @@ impl Work for SqliteWork {
             known.cursors.entry(thread.clone()).or_insert_with(|| KnownCursor::new(crate::store::epoch()));
         }
         Ok(known)
+    }
+
+    async fn left(&mut self, dead: Dead<'_>) -> Result<Left, Failure> {
+        Ok(super::lost::left(&mut self.transaction, &self.project, dead).await?)
     }
 
     async fn write(&mut self, writes: &Writes) -> Result<(), Failure> {
@@ -82,6 +89,7 @@ impl Work for SqliteWork {
             .bind(json(&writes.finished_partials))
             .bind(json(&writes.ended_runs))
             .bind(json(&writes.rejects))
+            .bind(self.now.saturating_add(self.lease))
             .execute(&mut *self.transaction)
             .await?;
         Ok(())

@@ -19,6 +19,7 @@ mod file;
 mod find;
 mod follow;
 mod history;
+mod lost;
 mod open;
 mod read;
 mod schema;
@@ -28,22 +29,23 @@ mod write;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use sqlx::{Sqlite, SqlitePool, Transaction};
 
 use super::append::append;
 use super::files;
-use super::lost::settled;
+use super::lost::{Dead, settle};
 use super::number;
 use super::prepare::prepare;
 use super::probe::Probes;
 use super::{
-    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store,
-    StoreError, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Settled, Store,
+    StoreError, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot, Working,
 };
 use crate::clock::Clock;
-use crate::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
+use crate::id::{ElementId, FeedbackId, FileId, StepId, ThreadId};
 use crate::protocol::{Element, Feedback, Step, ThreadPage, Timestamp, User};
 
 /// A SQLite file that belongs to this process.
@@ -54,6 +56,7 @@ pub(super) struct SqliteStore {
     write: Arc<str>,
     project: String,
     instance: String,
+    lease: Duration,
     numbered: bool,
     clock: Clock,
     probes: Probes,
@@ -131,10 +134,18 @@ impl Store for SqliteStore {
         self.read_session_hashes().await
     }
 
-    async fn settle_lost(&self, instance: &str, now: Timestamp) -> Result<Vec<ExecutionId>, StoreError> {
+    async fn settle_left(&self, _: Option<&str>, now: Timestamp) -> Result<Vec<Settled>, StoreError> {
         self.remove_old_sessions(now).await?;
-        let batch = self.read_left(instance).await?.appends(now)?;
-        Ok(settled(&batch, &append(self, &batch).await?))
+        // The file belongs to this process: whoever wrote it before is dead.
+        settle(self, Dead::AllBut(&self.instance), now).await
+    }
+
+    async fn renew(&self, runs: &[Working], now: Timestamp) -> Result<Vec<Working>, StoreError> {
+        self.renew_leases(runs, now).await
+    }
+
+    async fn settle_lapsed(&self, most: u32, now: Timestamp) -> Result<Vec<Settled>, StoreError> {
+        settle(self, Dead::Lapsed { now, lease: self.lease, most }, now).await
     }
 
     async fn records(

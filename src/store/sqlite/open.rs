@@ -66,6 +66,7 @@ impl SqliteStore {
             write: WRITE.replace("{columns}", columns).replace("{values}", values).into(),
             project: options.project,
             instance: options.instance,
+            lease: options.lease,
             numbered: options.numbered,
             clock: options.clock,
             probes: options.probes,

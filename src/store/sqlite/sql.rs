@@ -38,7 +38,8 @@ select
         from json_each($9) as j cross join steps as s on s."threadId" = j.value)
 "#;
 
-/// $1 project, $2 instance, $3 now, then the lists of [`super::super::writes::Writes`] in order.
+/// $1 project, $2 instance, $3 now, then the lists of [`super::super::writes::Writes`] in order, then the end of a lease
+/// that begins now.
 /// `{columns}` and `{values}` are for a `disableFeedback` that an old table may demand.
 /// `or fail`: an error ends the transaction or goes back to a savepoint anyway, so no statement needs a journal of its
 /// own, which costs a tenth of the time.
@@ -66,10 +67,10 @@ insert or fail into rejoinder_records (project_id, thread_id, record_id, sequenc
     from rows;
 
 insert or fail into rejoinder_executions (project_id, thread_id, execution_id, instance_id, state, trigger_id, started_at,
-        settled_at, settled_by, reason)
+        settled_at, settled_by, reason, lease_until)
     select $1, value ->> 'thread', value ->> 'id', $2, value ->> 'state', value ->> 'trigger',
         value ->> 'started_at', case when value ->> 'settled_by' is not null then $3 end, value ->> 'settled_by',
-        value ->> 'reason'
+        value ->> 'reason', $20
     from json_each($6) where true
     on conflict (project_id, thread_id, execution_id) do update set state = excluded.state,
         settled_at = excluded.settled_at, settled_by = excluded.settled_by, reason = excluded.reason

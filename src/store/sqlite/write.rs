@@ -4,7 +4,6 @@ use super::SqliteStore;
 use crate::id::{ThreadId, UserId};
 use crate::protocol::{Timestamp, User};
 use crate::store::assemble::SessionRow;
-use crate::store::lost::Left;
 use crate::store::partial::{FORGOTTEN_AFTER_MICROS, partial_rows};
 use crate::store::writes;
 use crate::store::{LiveSession, Partial, StoreError, incomplete};
@@ -181,42 +180,5 @@ impl SqliteStore {
             .await
             .map_err(StoreError::Unavailable)?;
         Ok(())
-    }
-
-    /// What processes other than `instance` left.
-    pub(super) async fn read_left(&self, instance: &str) -> Result<Left, StoreError> {
-        let (runs, partials, open_steps): (String, String, String) = sqlx::query_as(
-            r#"
-            select
-                (select json_group_array(json_array(thread_id, execution_id)) from (
-                    select thread_id, execution_id from rejoinder_executions
-                    where project_id = $1 and instance_id <> $2 and settled_at is null
-                    order by started_at, execution_id)),
-                (select json_group_array(json_object('thread', thread_id, 'execution', execution_id,
-                        'step', json(step)))
-                    from rejoinder_partials where project_id = $1 and instance_id <> $2),
-                (select json_group_array(json_object('id', id, 'threadId', "threadId", 'parentId', "parentId",
-                        'name', name, 'type', type, 'streaming', streaming, 'waitForAnswer', "waitForAnswer",
-                        'isError', "isError", 'metadata', metadata, 'tags', tags, 'input', input,
-                        'output', output, 'createdAt', "createdAt", 'command', command, 'start', start,
-                        'end', "end", 'generation', generation, 'showInput', "showInput",
-                        'language', language, 'defaultOpen', "defaultOpen", 'autoCollapse', "autoCollapse",
-                        'modes', modes))
-                    from steps where "threadId" in (
-                            select thread_id from rejoinder_executions as e
-                            where project_id = $1 and instance_id <> $2 and settled_at is null
-                                and not exists (select 1 from rejoinder_executions
-                                    where project_id = $1 and instance_id = $2 and settled_at is null
-                                        and thread_id = e.thread_id))
-                        and "end" is null and start is not null
-                        and type <> 'run' and type not like '%message%')
-            "#,
-        )
-        .bind(&self.project)
-        .bind(instance)
-        .fetch_one(&self.readers)
-        .await
-        .map_err(StoreError::Unavailable)?;
-        Ok(Left { runs, partials, open_steps })
     }
 }

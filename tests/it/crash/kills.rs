@@ -10,7 +10,7 @@ use rejoinder::protocol::{ServerEvent, StepKind};
 use rejoinder::record::Fact;
 use rejoinder::store::OpenOptions;
 
-use super::{LAST_SECOND, facts, start, tokens_of};
+use super::{LAST_SECOND, Place, facts, tokens_of};
 use crate::support::database::{Database, on_both};
 use crate::support::page::{Page, Seen, outline, outline_of, sign_in, turns};
 
@@ -30,14 +30,15 @@ struct Tab {
     written: Vec<(StepId, String)>,
 }
 
-/// Red when the journal answers before it has committed; when `settle_lost` is not called. `REJOINDER_LONG` makes it
+/// Red when the journal answers before it has committed; when `settle_left` is not called. `REJOINDER_LONG` makes it
 /// twenty kills.
 async fn what_was_shown_survives_every_kill(database: &Database) {
+    let place = Place::on(database);
     let seed = std::env::var("REJOINDER_SEED").map_or_else(|_| rand::random(), |seed| seed.parse().unwrap());
     let kills = if std::env::var("REJOINDER_LONG").is_ok() { 20 } else { 8 };
     eprintln!("REJOINDER_SEED={seed}, {kills} kills");
     let mut random = StdRng::seed_from_u64(seed);
-    let mut server = start(database).await;
+    let mut server = place.start().await;
     let anna = sign_in(server.addr(), "anna").await;
     let mut tabs = Vec::new();
     for number in 0..TABS {
@@ -72,7 +73,7 @@ async fn what_was_shown_survives_every_kill(database: &Database) {
         }
         let shown: Vec<Shown> = tabs.iter().map(|tab| tab.page.look(|seen| Shown::of(seen, killed))).collect();
 
-        server = start(database).await;
+        server = place.start().await;
         for tab in &mut tabs {
             tab.page.come(server.addr()).await;
         }

@@ -8,7 +8,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use rejoinder::id::{StepId, ThreadId};
 use rejoinder::protocol::{Display, Element, ElementKind, Feedback, ShowInput, Step, StepKind, Thread, User};
-use rejoinder::record::{EndReason, Fact, Outcome, Record, ThreadUpdate, fold};
+use rejoinder::record::{EndReason, Fact, LostReason, Outcome, Record, ThreadUpdate, fold};
 use rejoinder::store::{Store, Stored};
 use serde_json::{Map, Value, json};
 
@@ -81,7 +81,7 @@ pub fn fact(thread: &ThreadId, (kind, id, other, salt): (u8, u8, u8, u8), n: i64
         8 => Fact::StepEnded(it),
         9 => Fact::RunStarted { step: run, trigger: Some(name(other)) },
         10 => Fact::RunEnded { step: run, reason: EndReason::Completed },
-        11 => Fact::RunLost { run: name(id), lost_at: at(n) },
+        11 => Fact::RunLost { run: name(id), lost_at: at(n), reason: LostReason::LeaseExpired },
         12 => Fact::AskEnded { ask: name(id), outcome: Outcome::TimedOut },
         13 => Fact::Element(element),
         14 => Fact::ElementRemoved(element.id),

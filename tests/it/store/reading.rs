@@ -263,7 +263,7 @@ async fn live_tabs_are_remembered(database: &Database) {
     db.forget_sessions(&["a".into(), "unknown".into()]).await.unwrap();
     assert_eq!(db.session("a").await.unwrap(), None);
     assert_eq!(db.session("b").await.unwrap(), Some(tab("b", 1)));
-    db.settle_lost("here", at(40 * 24 * 3600 * 1_000_000)).await.unwrap();
+    db.settle_left(None, at(40 * 24 * 3600 * 1_000_000)).await.unwrap();
     assert_eq!(db.session("b").await.unwrap(), None, "nobody came back to it");
 }
 

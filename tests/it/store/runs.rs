@@ -2,8 +2,8 @@
 
 use rejoinder::id::{StepId, ThreadId};
 use rejoinder::protocol::StepKind;
-use rejoinder::record::{EndReason, Fact, Record, Source};
-use rejoinder::store::{OpenOptions, Partial, Store, Stored};
+use rejoinder::record::{EndReason, Fact, LostReason, Record, Source};
+use rejoinder::store::{OpenOptions, Partial, Settled, Store, Stored};
 
 use crate::support::database::{Database, on_both};
 use crate::support::records::{append, at, message, output, record, run_ended, run_started, started, step, store};
@@ -15,14 +15,13 @@ on_both! {
     i21_quarantine_is_one_way_and_invisible,
     i22_a_record_from_before_the_end_keeps_its_number,
     i23_after_any_end_a_new_message_is_accepted,
-    i24_a_lost_run_is_settled_once,
     p17_a_half_written_text_becomes_an_interrupted_message,
     p17_runs_of_this_process_are_left_alone,
     a_partial_is_shown_while_it_streams_and_goes_with_its_final_record,
 }
 
 fn run_lost(thread: &ThreadId, run: &StepId) -> Record {
-    let fact = Fact::RunLost { run: run.clone(), lost_at: at(99) };
+    let fact = Fact::RunLost { run: run.clone(), lost_at: at(99), reason: LostReason::LeaseExpired };
     Record { execution: Some(run.clone()), source: Source::Watchdog, ..record(format!("lost-{run}-{thread}"), fact) }
 }
 
@@ -32,7 +31,7 @@ fn run_stopped(thread: &ThreadId, run: &StepId) -> Record {
     Record { id: format!("stop-{run}").as_str().into(), source: Source::User, ..ended }
 }
 
-async fn begun(db: &dyn Store) -> (ThreadId, StepId) {
+pub(super) async fn begun(db: &dyn Store) -> (ThreadId, StepId) {
     let thread = started(db).await;
     let run = StepId::random();
     assert_eq!(store(db, &thread, vec![run_started(&thread, &run)]).await, [Stored::Appended(Some(2))]);
@@ -117,6 +116,7 @@ async fn i21_quarantine_is_one_way_and_invisible(database: &Database) {
     assert!(database.try_run(numbered).await.is_err());
 }
 
+/// Red when: whether a run has ended is asked before whether the record is known.
 async fn i22_a_record_from_before_the_end_keeps_its_number(database: &Database) {
     let db = database.open().await;
     let (thread, run) = begun(&*db).await;
@@ -153,22 +153,12 @@ async fn i23_after_any_end_a_new_message_is_accepted(database: &Database) {
     }
 }
 
-/// Two servers that sweep at once settle each run once. Red when: the loser's end is stored as well.
-async fn i24_a_lost_run_is_settled_once(database: &Database) {
-    let db = database.open_with(OpenOptions { instance: "dead".into(), ..OpenOptions::default() }).await;
-    let (thread, run) = begun(&*db).await;
-    let (one, two) = tokio::join!(db.settle_lost("here", at(99)), db.settle_lost("there", at(100)));
-    assert_eq!([one.unwrap(), two.unwrap()].concat(), std::slice::from_ref(&run));
-    assert_eq!(db.settle_lost("here", at(101)).await.unwrap(), []);
-    let read = db.records(&thread, 2, None, 10).await.unwrap();
-    assert_eq!(read.iter().map(|record| record.record_type.as_str()).collect::<Vec<_>>(), ["task_lost"]);
-    assert_eq!(read[0].source, "watchdog");
-    let shown = db.thread(&thread).await.unwrap().unwrap();
-    assert!(shown.incomplete.contains("execution_lost"));
-    assert!(shown.thread.steps[0].end.is_some(), "a lost run is not shown as running");
+/// The runs that were settled.
+pub(super) fn runs(settled: &[Settled]) -> Vec<StepId> {
+    settled.iter().flat_map(|settled| settled.runs.clone()).collect()
 }
 
-fn partial(thread: &ThreadId, run: &StepId, id: &str, text: &str) -> Partial {
+pub(super) fn partial(thread: &ThreadId, run: &StepId, id: &str, text: &str) -> Partial {
     let mut step = step(thread, id, StepKind::AssistantMessage, 5);
     (step.output, step.streaming, step.parent_id) = (text.into(), true, Some(run.clone()));
     Partial { thread: thread.clone(), execution: Some(run.clone()), step }
@@ -187,7 +177,7 @@ async fn p17_a_half_written_text_becomes_an_interrupted_message(database: &Datab
     db.close().await;
 
     let db = database.open().await;
-    assert_eq!(db.settle_lost("here", at(99)).await.unwrap(), std::slice::from_ref(&run));
+    assert_eq!(runs(&db.settle_left(Some("dead"), at(99)).await.unwrap()), std::slice::from_ref(&run));
     let read = db.records(&thread, 3, None, 10).await.unwrap();
     let types: Vec<&str> = read.iter().map(|record| record.record_type.as_str()).collect();
     assert_eq!(types, ["message", "tool_result", "task_lost"]);
@@ -204,7 +194,7 @@ async fn p17_runs_of_this_process_are_left_alone(database: &Database) {
     let db = database.open().await;
     let (thread, run) = begun(&*db).await;
     db.save_partials(&[partial(&thread, &run, "half", "still going")]).await.unwrap();
-    assert_eq!(db.settle_lost("here", at(99)).await.unwrap(), []);
+    assert_eq!(db.settle_left(Some("dead"), at(99)).await.unwrap(), []);
     assert_eq!(database.count("rejoinder_partials").await, 1);
     assert_eq!(
         store(&*db, &thread, vec![run_ended(&thread, &run, EndReason::Completed)]).await,

@@ -7,4 +7,4 @@ mod live;
 mod preview;
 mod resume;
 mod slow;
-mod world;
+pub mod world;

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, StepId, ThreadId};
+use rejoinder::id::{ElementId, FeedbackId, FileId, StepId, ThreadId};
 use rejoinder::protocol::{Element, Feedback, Step, ThreadPage, Timestamp, User};
 use rejoinder::store::{
-    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Store,
-    StoreError, Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Settled, Store,
+    StoreError, Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot, Working,
 };
 use tokio::sync::Semaphore;
 
@@ -24,6 +24,8 @@ pub struct FakeStore {
 pub struct State {
     /// So many calls fail from now on.
     pub away: usize,
+    /// After so many calls, one fails.
+    pub away_after: Option<usize>,
     /// Record ids of each batch that was asked for.
     pub batches: Vec<Vec<String>>,
     pub partials: Vec<Vec<Partial>>,
@@ -34,6 +36,12 @@ pub struct State {
     /// So many appends are stored and answered with an error.
     pub forgets_answers: usize,
     pub incomplete: Vec<(ThreadId, String)>,
+    /// Whether leases were renewed, or what lapsed was settled, and when; and the runs of each renewal.
+    pub beats: Vec<(&'static str, tokio::time::Instant)>,
+    pub renewed: Vec<Vec<Working>>,
+    /// What the next sweep settles, and what the next renewal finds settled.
+    pub lapsed: Vec<Settled>,
+    pub overtaken: Vec<Working>,
     latest: HashMap<ThreadId, u64>,
     known: HashMap<(ThreadId, String), u64>,
 }
@@ -49,6 +57,11 @@ impl FakeStore {
 
     fn answer(&self) -> Result<(), StoreError> {
         let mut state = self.state();
+        match &mut state.away_after {
+            Some(0) => (state.away, state.away_after) = (1, None),
+            Some(calls) => *calls -= 1,
+            None => {}
+        }
         if state.away == 0 {
             return Ok(());
         }
@@ -154,8 +167,21 @@ impl Store for FakeStore {
         Ok(Vec::new())
     }
 
-    async fn settle_lost(&self, _: &str, _: Timestamp) -> Result<Vec<ExecutionId>, StoreError> {
+    async fn settle_left(&self, _: Option<&str>, _: Timestamp) -> Result<Vec<Settled>, StoreError> {
         Ok(Vec::new())
+    }
+
+    async fn renew(&self, runs: &[Working], _: Timestamp) -> Result<Vec<Working>, StoreError> {
+        self.state().beats.push(("renew", tokio::time::Instant::now()));
+        self.answer()?;
+        self.state().renewed.push(runs.to_vec());
+        Ok(std::mem::take(&mut self.state().overtaken))
+    }
+
+    async fn settle_lapsed(&self, _: u32, _: Timestamp) -> Result<Vec<Settled>, StoreError> {
+        self.state().beats.push(("settle", tokio::time::Instant::now()));
+        self.answer()?;
+        Ok(std::mem::take(&mut self.state().lapsed))
     }
 
     async fn records(&self, _: &ThreadId, _: u64, _: Option<u64>, _: u32) -> Result<Vec<StoredRecord>, StoreError> {

@@ -9,12 +9,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use rejoinder::id::{ElementId, ExecutionId, FeedbackId, FileId, RecordId, StepId, ThreadId};
+use rejoinder::id::{ElementId, FeedbackId, FileId, RecordId, StepId, ThreadId};
 use rejoinder::protocol::{Element, Feedback, PageInfo, Step, ThreadPage, Timestamp, User};
 use rejoinder::record::{Fact, Record, fold};
 use rejoinder::store::{
-    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Refused, Store,
-    StoreError, Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot,
+    Append, Appended, Cursor, FileRow, FollowPage, LiveSession, MarkAt, PageQuery, Partial, RecordPage, Refused,
+    Settled, Store, StoreError, Stored, StoredRecord, StoredThread, ThreadHead, ThreadQuery, ThreadSnapshot, Working,
 };
 
 /// Threads as lists of records.
@@ -190,7 +190,15 @@ impl Store for Memory {
         Ok(self.sessions.lock().unwrap().keys().cloned().collect())
     }
 
-    async fn settle_lost(&self, _: &str, _: Timestamp) -> Result<Vec<ExecutionId>, StoreError> {
+    async fn settle_left(&self, _: Option<&str>, _: Timestamp) -> Result<Vec<Settled>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn renew(&self, _: &[Working], _: Timestamp) -> Result<Vec<Working>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn settle_lapsed(&self, _: u32, _: Timestamp) -> Result<Vec<Settled>, StoreError> {
         Ok(Vec::new())
     }
 

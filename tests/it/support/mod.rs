@@ -2,6 +2,7 @@
 
 pub mod bucket;
 pub mod chainlit;
+pub mod cluster;
 pub mod counted;
 pub mod database;
 pub mod fake_store;

@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Launch {
     command: Command,
     folder: tempfile::TempDir,
+    /// Where it keeps things, when that is to outlive it.
+    data: Option<PathBuf>,
     root: String,
 }
 
@@ -73,8 +75,8 @@ impl Launch {
         for (name, _) in std::env::vars().filter(|(name, _)| ours(name)) {
             command.env_remove(name);
         }
-        command.current_dir(folder.path()).args(["serve", "--port", "0", "--data-dir"]).arg(folder.path().join("data"));
-        Self { command, folder, root: String::new() }
+        command.current_dir(folder.path()).args(["serve", "--port", "0"]);
+        Self { command, folder, data: None, root: String::new() }
     }
 
     /// What is started.
@@ -121,6 +123,11 @@ impl Launch {
         self.arg("--database-url").arg(database.url())
     }
 
+    /// With a data folder that outlives it.
+    pub fn in_data(self, path: &Path) -> Self {
+        Self { data: Some(path.to_owned()), ..self }
+    }
+
     /// With the stock page; `None` where there is none.
     pub fn with_page(self) -> Option<Self> {
         Some(self.arg("--frontend").arg(tool::page()?))
@@ -128,6 +135,7 @@ impl Launch {
 
     /// Starts it; when this returns, it takes connections.
     pub async fn start(mut self) -> Program {
+        self.set_data();
         let mut child = self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let log = Log::follow(child.stderr.take().unwrap());
         let mut program = Program { child, base: String::new(), log, folder: Some(self.folder) };
@@ -137,8 +145,14 @@ impl Launch {
         program
     }
 
+    fn set_data(&mut self) {
+        let data = self.data.take().unwrap_or_else(|| self.folder.path().join("data"));
+        self.command.arg("--data-dir").arg(data);
+    }
+
     /// Runs it to its end, which comes by itself: exit code and what it said.
     pub async fn fails(mut self) -> (Option<i32>, String) {
+        self.set_data();
         let ended = tokio::task::spawn_blocking(move || self.command.stdin(Stdio::null()).output().unwrap());
         let output = tokio::time::timeout(PATIENCE, ended).await.expect("it goes on").unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rejoinder::id::ThreadId;
 use rejoinder::protocol::{Element, ElementKind, Feedback, StepKind, Timestamp};
-use rejoinder::record::{EndReason, Fact, Outcome, Record, ThreadUpdate};
+use rejoinder::record::{EndReason, Fact, LostReason, Outcome, Record, ThreadUpdate};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -53,7 +53,11 @@ pub(super) fn every(thread: &ThreadId) -> Vec<Record> {
     }
     records.push(run_ended(thread, &"run".into(), EndReason::Completed));
     records.push(of(Fact::RunFailed { step: failed, message: "sorry".into() }));
-    let mut lost = of(Fact::RunLost { run: "lost".into(), lost_at: Timestamp::from_micros(1_796_000_000_000_000) });
+    let mut lost = of(Fact::RunLost {
+        run: "lost".into(),
+        lost_at: Timestamp::from_micros(1_796_000_000_000_000),
+        reason: LostReason::ProcessRestarted,
+    });
     lost.source = rejoinder::record::Source::Watchdog;
     records.push(lost);
     records
