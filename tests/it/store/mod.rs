@@ -5,6 +5,7 @@ mod cancel;
 mod finding;
 pub mod fold;
 mod history;
+mod many;
 mod order;
 mod owners;
 mod reading;
