@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use rejoinder::config::Secret;
-use rejoinder::hook::PasswordLogin;
+use rejoinder::hook::{PasswordLogin, UserMessage};
 use rejoinder::id::{StepId, ThreadId};
 use rejoinder::protocol::{Step, StepKind, Timestamp, User};
 use rejoinder::record::{Fact, Record, Source, ThreadStart};
@@ -32,7 +32,7 @@ async fn main() {
 async fn measure(name: &str, url: &str, folder: &std::path::Path) {
     let thread = ThreadId::random();
     fill(url, &thread).await;
-    let app = App::new().on_password_login(sign_in).build().unwrap();
+    let app = App::new().on_password_login(sign_in).on_message(hear).build().unwrap();
     let config = Config {
         port: 0,
         database_url: Some(url.to_owned()),
@@ -47,15 +47,17 @@ async fn measure(name: &str, url: &str, folder: &std::path::Path) {
     println!("{name}, {EVENTS} events of a message of some three hundred bytes:");
     for _ in 0..ROUNDS {
         let (thread, cookie) = (thread.clone(), cookie.clone());
-        let (took, processor, memory) =
+        let Replay { took, processor, before, most } =
             tokio::task::spawn_blocking(move || replay(addr, &thread, &cookie)).await.unwrap();
         #[expect(clippy::cast_precision_loss, reason = "a hundred thousand")]
         let events = EVENTS as f64;
         println!(
-            "  {:>8.0} events/s, {:>8.0} events/s a core ({:.1} µs of processor an event), {memory} KiB",
+            "  {:>8.0} events/s, {:>8.0} events/s a core ({:.1} µs of processor an event), \
+             {before} KiB of memory and at most {} more",
             events / took.as_secs_f64(),
             events / processor * 1e6,
             processor / events,
+            most.saturating_sub(before),
         );
     }
     stop.cancel();
@@ -64,6 +66,11 @@ async fn measure(name: &str, url: &str, folder: &std::path::Path) {
 
 async fn sign_in(login: PasswordLogin) -> Option<User> {
     Some(User::new(login.username))
+}
+
+/// Nobody says anything; an application without a hook is none.
+async fn hear(_: UserMessage) -> rejoinder::Result {
+    Ok(())
 }
 
 /// A thread of Ada's with so many messages.
@@ -110,14 +117,26 @@ fn login(addr: SocketAddr) -> String {
     cookies.collect::<Vec<_>>().join("; ")
 }
 
-/// Reads the stream until `ready`: how long it took, the microseconds of processor that the server used, and the most
-/// memory that the process had.
-fn replay(addr: SocketAddr, thread: &ThreadId, cookie: &str) -> (Duration, f64, u64) {
+/// What a replay cost.
+struct Replay {
+    took: Duration,
+    /// Microseconds of processor that the server used.
+    processor: f64,
+    /// The memory of the process before it, in KiB.
+    before: u64,
+    /// The most memory that the process had meanwhile.
+    most: u64,
+}
+
+/// Reads the stream until `ready`.
+fn replay(addr: SocketAddr, thread: &ThreadId, cookie: &str) -> Replay {
+    // Not zeros, whose memory would be counted when it is first used.
+    let mut buffer = vec![1; 1 << 20];
+    let before = resident();
     let mut stream = TcpStream::connect(addr).unwrap();
     let (began, all, own) = (Instant::now(), processor("self"), processor("thread-self"));
     write!(stream, "GET /sessions/{thread}/events HTTP/1.1\r\nhost: x\r\ncookie: {cookie}\r\n\r\n").unwrap();
-    let mut buffer = vec![0; 1 << 20];
-    let (mut kept, mut memory) = (Vec::new(), 0);
+    let (mut kept, mut most) = (Vec::new(), 0);
     loop {
         let count = stream.read(&mut buffer).unwrap();
         assert!(count > 0, "it ended: {}", String::from_utf8_lossy(&kept));
@@ -128,10 +147,10 @@ fn replay(addr: SocketAddr, thread: &ThreadId, cookie: &str) -> (Duration, f64, 
             break;
         }
         kept.drain(..kept.len().saturating_sub(12));
-        memory = memory.max(resident());
+        most = most.max(resident());
     }
-    let used = (processor("self") - all) - (processor("thread-self") - own);
-    (began.elapsed(), used, memory)
+    let processor = (processor("self") - all) - (processor("thread-self") - own);
+    Replay { took: began.elapsed(), processor, before, most }
 }
 
 /// Microseconds of processor, where the system tells; a busy machine does not change it.

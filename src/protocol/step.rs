@@ -1,5 +1,8 @@
 //! The step: what a frontend shows (chat-wire 5.1, 5.2).
 
+use std::fmt;
+
+use serde::de::Visitor;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -92,7 +95,22 @@ impl Serialize for StepKind {
 
 impl<'de> Deserialize<'de> for StepKind {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(String::deserialize(deserializer)?.as_str().into())
+        deserializer.deserialize_str(KindText)
+    }
+}
+
+/// Reads a kind from a text that nobody keeps.
+struct KindText;
+
+impl Visitor<'_> for KindText {
+    type Value = StepKind;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a kind of step")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<StepKind, E> {
+        Ok(text.into())
     }
 }
 

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use jiff::fmt::StdFmtWrite;
+use jiff::fmt::temporal::DateTimePrinter;
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A moment in microseconds since 1970, UTC.
@@ -50,11 +53,14 @@ impl std::ops::Add<Duration> for Timestamp {
     }
 }
 
+const WHOLE: DateTimePrinter = DateTimePrinter::new().precision(Some(0));
+const MICROS: DateTimePrinter = DateTimePrinter::new().precision(Some(6));
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Ok(moment) = jiff::Timestamp::from_microsecond(self.0) else { return f.write_str("1970-01-01T00:00:00Z") };
-        let format = if self.0 % 1_000_000 == 0 { "%Y-%m-%dT%H:%M:%SZ" } else { "%Y-%m-%dT%H:%M:%S.%6fZ" };
-        write!(f, "{}", moment.strftime(format))
+        let printer = if self.0 % 1_000_000 == 0 { &WHOLE } else { &MICROS };
+        printer.print_timestamp(&moment, StdFmtWrite(f)).map_err(|_| fmt::Error)
     }
 }
 
@@ -72,8 +78,22 @@ impl Serialize for Timestamp {
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not a time"))
+        deserializer.deserialize_str(Text)
+    }
+}
+
+/// Reads a time from a text that nobody keeps.
+struct Text;
+
+impl Visitor<'_> for Text {
+    type Value = Timestamp;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a time")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Timestamp, E> {
+        Timestamp::parse(text).ok_or_else(|| E::custom("not a time"))
     }
 }
 

@@ -3,11 +3,12 @@
 //! The keys of the records API come first (records.md 3.6); the whole step or element stands beside them, so that a
 //! record is complete in itself.
 
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use super::{BadRecord, EndReason, Fact, LostReason, Outcome};
-use crate::protocol::{Element, Feedback, Step, StepKind};
+use crate::id::{ElementId, FeedbackId, StepId};
+use crate::protocol::{Element, Feedback, Step, StepKind, Timestamp};
 
 impl Fact {
     /// What it says, as JSON. [`Fact::from_parts`] reads it back.
@@ -102,53 +103,147 @@ impl Fact {
 
     /// Reads a stored record back. An erased record, an unknown type or a wrong shape is an error, never a panic.
     pub fn from_parts(record_type: &str, attributes: &Value) -> Result<Self, BadRecord> {
-        let step = || field::<Step>(attributes, "step");
-        Ok(match record_type {
-            "thread_start" => Self::ThreadStarted(from_value(attributes)?),
-            "thread_update" => Self::ThreadUpdated(from_value(attributes)?),
-            "message" => {
-                let interrupted = attributes.get("finish_reason").and_then(Value::as_str) == Some("interrupted");
-                Self::Message { step: step()?, interrupted }
-            }
-            "message_update" => Self::MessageUpdated(step()?),
-            "message_delete" => Self::StepDeleted(field(attributes, "message_id")?),
-            "tool_call" | "step_start" => Self::StepStarted(step()?),
-            "step_update" => Self::StepUpdated(step()?),
-            "tool_result" | "step" => Self::StepEnded(step()?),
-            "task_start" => Self::RunStarted { step: step()?, trigger: optional(attributes, "trigger_message_id")? },
-            "task_end" => Self::RunEnded { step: step()?, reason: field::<EndReason>(attributes, "reason")? },
-            "task_error" => {
-                let message = attributes.pointer("/error/message").and_then(Value::as_str).ok_or(BadRecord::Shape)?;
-                Self::RunFailed { step: step()?, message: message.to_owned() }
-            }
-            "task_lost" => Self::RunLost {
-                run: field(attributes, "run_id")?,
-                lost_at: field(attributes, "lost_at")?,
-                reason: field::<LostReason>(attributes, "reason")?,
-            },
-            "interaction_request" => Self::Asked {
-                step: step()?,
-                spec: attributes.get("spec").cloned().ok_or(BadRecord::Shape)?,
-                timeout_at: field(attributes, "timeout_at")?,
-            },
-            "interaction_response" => Self::AskEnded {
-                ask: field(attributes, "interaction_id")?,
-                outcome: from_value::<Outcome>(attributes)?,
-            },
-            "element" => Self::Element(field::<Element>(attributes, "element")?),
-            "element_remove" => Self::ElementRemoved(field(attributes, "element_id")?),
-            "feedback" => Self::FeedbackSet(Feedback {
-                id: optional(attributes, "feedback_id")?,
-                for_id: field(attributes, "message_id")?,
-                thread_id: None,
-                value: field(attributes, "value")?,
-                comment: optional(attributes, "comment")?,
-            }),
-            "feedback_remove" => Self::FeedbackRemoved(field(attributes, "feedback_id")?),
-            "settings" => Self::SettingsUpdated(field::<Map<String, Value>>(attributes, "values")?),
-            _ => return Err(BadRecord::UnknownType),
-        })
+        if attributes.is_object() { read(record_type, attributes) } else { Err(BadRecord::Shape) }
     }
+
+    /// Reads a stored record back from its JSON, without a [`Value`] in between.
+    pub fn from_json(record_type: &str, attributes: &str) -> Result<Self, BadRecord> {
+        if !attributes.trim_start().starts_with('{') {
+            return Err(BadRecord::Shape);
+        }
+        let mut json = serde_json::Deserializer::from_str(attributes);
+        let fact = read(record_type, &mut json)?;
+        json.end().map_err(|_| BadRecord::Shape)?;
+        Ok(fact)
+    }
+}
+
+/// The keys that a fact is read from. The others say the same once more, for readers of the records API.
+fn read<'de, D: Deserializer<'de>>(record_type: &str, attributes: D) -> Result<Fact, BadRecord> {
+    #[derive(Deserialize)]
+    struct Carried {
+        step: Step,
+    }
+    #[derive(Deserialize)]
+    struct Message {
+        step: Step,
+        #[serde(default)]
+        finish_reason: Value,
+    }
+    #[derive(Deserialize)]
+    struct RunStarted {
+        step: Step,
+        trigger_message_id: Option<StepId>,
+    }
+    #[derive(Deserialize)]
+    struct RunEnded {
+        step: Step,
+        reason: EndReason,
+    }
+    #[derive(Deserialize)]
+    struct RunFailed {
+        step: Step,
+        error: Failure,
+    }
+    #[derive(Deserialize)]
+    struct Failure {
+        message: String,
+    }
+    #[derive(Deserialize)]
+    struct RunLost {
+        run_id: StepId,
+        lost_at: Timestamp,
+        reason: LostReason,
+    }
+    #[derive(Deserialize)]
+    struct Asked {
+        step: Step,
+        spec: Value,
+        timeout_at: Timestamp,
+    }
+    #[derive(Deserialize)]
+    struct AskEnded {
+        interaction_id: StepId,
+        #[serde(flatten)]
+        outcome: Outcome,
+    }
+    #[derive(Deserialize)]
+    struct Attached {
+        element: Element,
+    }
+    #[derive(Deserialize)]
+    struct Voted {
+        feedback_id: Option<FeedbackId>,
+        message_id: StepId,
+        value: u8,
+        comment: Option<String>,
+    }
+    #[derive(Deserialize)]
+    struct MessageId {
+        message_id: StepId,
+    }
+    #[derive(Deserialize)]
+    struct ElementKey {
+        element_id: ElementId,
+    }
+    #[derive(Deserialize)]
+    struct FeedbackKey {
+        feedback_id: FeedbackId,
+    }
+    #[derive(Deserialize)]
+    struct Settings {
+        values: Map<String, Value>,
+    }
+    Ok(match record_type {
+        "thread_start" => Fact::ThreadStarted(shaped(attributes)?),
+        "thread_update" => Fact::ThreadUpdated(shaped(attributes)?),
+        "message" => {
+            let Message { step, finish_reason } = shaped(attributes)?;
+            Fact::Message { step, interrupted: finish_reason == "interrupted" }
+        }
+        "message_update" => Fact::MessageUpdated(shaped::<Carried, D>(attributes)?.step),
+        "message_delete" => Fact::StepDeleted(shaped::<MessageId, D>(attributes)?.message_id),
+        "tool_call" | "step_start" => Fact::StepStarted(shaped::<Carried, D>(attributes)?.step),
+        "step_update" => Fact::StepUpdated(shaped::<Carried, D>(attributes)?.step),
+        "tool_result" | "step" => Fact::StepEnded(shaped::<Carried, D>(attributes)?.step),
+        "task_start" => {
+            let RunStarted { step, trigger_message_id: trigger } = shaped(attributes)?;
+            Fact::RunStarted { step, trigger }
+        }
+        "task_end" => {
+            let RunEnded { step, reason } = shaped(attributes)?;
+            Fact::RunEnded { step, reason }
+        }
+        "task_error" => {
+            let RunFailed { step, error } = shaped(attributes)?;
+            Fact::RunFailed { step, message: error.message }
+        }
+        "task_lost" => {
+            let RunLost { run_id: run, lost_at, reason } = shaped(attributes)?;
+            Fact::RunLost { run, lost_at, reason }
+        }
+        "interaction_request" => {
+            let Asked { step, spec, timeout_at } = shaped(attributes)?;
+            Fact::Asked { step, spec, timeout_at }
+        }
+        "interaction_response" => {
+            let AskEnded { interaction_id: ask, outcome } = shaped(attributes)?;
+            Fact::AskEnded { ask, outcome }
+        }
+        "element" => Fact::Element(shaped::<Attached, D>(attributes)?.element),
+        "element_remove" => Fact::ElementRemoved(shaped::<ElementKey, D>(attributes)?.element_id),
+        "feedback" => {
+            let Voted { feedback_id: id, message_id: for_id, value, comment } = shaped(attributes)?;
+            Fact::FeedbackSet(Feedback { id, for_id, thread_id: None, value, comment })
+        }
+        "feedback_remove" => Fact::FeedbackRemoved(shaped::<FeedbackKey, D>(attributes)?.feedback_id),
+        "settings" => Fact::SettingsUpdated(shaped::<Settings, D>(attributes)?.values),
+        _ => return Err(BadRecord::UnknownType),
+    })
+}
+
+fn shaped<'de, T: Deserialize<'de>, D: Deserializer<'de>>(attributes: D) -> Result<T, BadRecord> {
+    T::deserialize(attributes).map_err(|_| BadRecord::Shape)
 }
 
 /// The step without its vote, which is a fact of its own.
@@ -160,17 +255,21 @@ fn whole(step: &Step) -> Value {
     value
 }
 
-fn message(step: &Step) -> Value {
-    let role = match step.kind {
+/// Who speaks in a message.
+pub(super) fn role(step: &Step) -> &'static str {
+    match step.kind {
         StepKind::UserMessage => "user",
         StepKind::SystemMessage => "system",
         _ => "assistant",
-    };
+    }
+}
+
+fn message(step: &Step) -> Value {
     json!({
         "message_id": step.id,
         "content": step.output,
         "name": step.name,
-        "role": role,
+        "role": role(step),
         "created_at": step.created_at,
         "parent_id": step.parent_id,
         "language": step.language,
@@ -198,24 +297,12 @@ fn to_value(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or(Value::Null)
 }
 
-fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, BadRecord> {
-    T::deserialize(value).map_err(|_| BadRecord::Shape)
-}
-
-fn field<T: DeserializeOwned>(attributes: &Value, key: &str) -> Result<T, BadRecord> {
-    from_value(attributes.get(key).ok_or(BadRecord::Shape)?)
-}
-
-fn optional<T: DeserializeOwned>(attributes: &Value, key: &str) -> Result<Option<T>, BadRecord> {
-    attributes.get(key).map_or(Ok(None), from_value)
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::protocol::{ElementKind, Timestamp};
+    use crate::protocol::ElementKind;
     use crate::record::{ThreadStart, ThreadUpdate};
 
     fn step(kind: StepKind) -> Step {
@@ -288,9 +375,11 @@ pub(super) mod tests {
     #[test]
     fn every_record_type_reads_back() {
         for fact in facts() {
-            let read = Fact::from_parts(fact.record_type(), &fact.attributes()).unwrap();
-            assert_eq!(read.attributes(), fact.attributes());
+            let attributes = fact.attributes();
+            let read = Fact::from_parts(fact.record_type(), &attributes).unwrap();
+            assert_eq!(read.attributes(), attributes);
             assert_eq!(read.record_type(), fact.record_type());
+            assert_eq!(Fact::from_json(fact.record_type(), &attributes.to_string()), Ok(read));
         }
     }
 
@@ -301,6 +390,9 @@ pub(super) mod tests {
             let erased = Fact::from_parts(kind, &json!({}));
             assert!(erased.is_err() || matches!(kind, "thread_start" | "thread_update"), "{kind}");
             assert_eq!(Fact::from_parts(kind, &json!([1])), Err(BadRecord::Shape), "{kind}");
+            for text in ["", "x", "[1]", "\"text\"", &format!("{} x", fact.attributes())] {
+                assert_eq!(Fact::from_json(kind, text), Err(BadRecord::Shape), "{kind} {text}");
+            }
         }
         assert_eq!(Fact::from_parts("of tomorrow", &json!({})), Err(BadRecord::UnknownType));
     }

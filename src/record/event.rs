@@ -2,11 +2,12 @@
 //! the same bytes.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{Fact, address};
+use super::Fact;
+use super::payload::Payload;
 use crate::id::{ExecutionId, RecordId, ThreadId};
-use crate::protocol::{Element, Step, StepKind, Timestamp};
+use crate::protocol::{StepKind, Timestamp};
 
 /// The version of the envelope. Types and fields may be added to it; nothing goes or changes its meaning.
 const VERSION: u8 = 1;
@@ -24,8 +25,8 @@ pub struct RecordView<'a> {
     pub entity: Option<&'a str>,
     /// The column `record_type`.
     pub record_type: &'a str,
-    /// What it says.
-    pub attributes: &'a Value,
+    /// What it says, as JSON.
+    pub attributes: &'a str,
     /// When it was stored.
     pub created_at: Timestamp,
     /// When its content was removed.
@@ -47,7 +48,7 @@ pub struct Event {
     watermark: u64,
     #[serde(rename = "type")]
     event_type: &'static str,
-    payload: Value,
+    payload: Payload,
     created_at: Timestamp,
 }
 
@@ -78,8 +79,8 @@ impl Event {
 
     /// What it says.
     #[must_use]
-    pub fn payload(&self) -> &Value {
-        &self.payload
+    pub fn payload(&self) -> Value {
+        json!(self.payload)
     }
 }
 
@@ -92,10 +93,14 @@ pub fn project(session: &ThreadId, record: &RecordView<'_>, watermark: u64) -> O
         return None;
     }
     let (event_type, payload, run) = match record.erased_at {
-        Some(at) => ("record.erased", json!({ "record_type": record.record_type, "erased_at": at }), None),
+        Some(at) => {
+            let payload = Payload::Other(json!({ "record_type": record.record_type, "erased_at": at }));
+            ("record.erased", payload, None)
+        }
         None => {
-            let fact = Fact::from_parts(record.record_type, record.attributes).ok()?;
-            (event_type(&fact), payload(session, record, &fact), run(&fact).cloned())
+            let fact = Fact::from_json(record.record_type, record.attributes).ok()?;
+            let (event_type, run) = (event_type(&fact), run(&fact).cloned());
+            (event_type, Payload::new(session, record.id, fact), run)
         }
     };
     Some(Event {
@@ -146,115 +151,12 @@ fn run(fact: &Fact) -> Option<&ExecutionId> {
     }
 }
 
-/// What an event says: the keys of the records API, without the whole step that a record carries beside them.
-fn payload(session: &ThreadId, record: &RecordView<'_>, fact: &Fact) -> Value {
-    let keys = || match fact.attributes() {
-        Value::Object(mut keys) => {
-            keys.remove("step");
-            keys
-        }
-        _ => Map::new(),
-    };
-    let with = |mut keys: Map<String, Value>, more: Value| {
-        if let Value::Object(more) = more {
-            keys.extend(more);
-        }
-        Value::Object(keys)
-    };
-    match fact {
-        Fact::ThreadStarted(start) => json!({
-            "name": start.name,
-            "tags": start.tags,
-            "metadata": start.metadata,
-        }),
-        Fact::Message { step, .. } => {
-            let mut keys = keys();
-            // A stored message is never streaming.
-            keys.remove("streaming");
-            with(keys, message(step))
-        }
-        Fact::MessageUpdated(step) => with(keys(), message(step)),
-        // Whoever opened it, the event is of one shape.
-        Fact::StepStarted(step) | Fact::StepUpdated(step) => json!({
-            "step_id": step.id,
-            "step_type": step.kind,
-            "name": step.name,
-            "input": step.input,
-            "output": step.output,
-            "is_error": step.is_error,
-            "started_at": step.start,
-            "ended_at": step.end,
-            "parent_id": step.parent_id,
-            "metadata": step.metadata,
-        }),
-        Fact::StepEnded(step) if step.kind == StepKind::Tool => {
-            with(keys(), json!({ "parent_id": step.parent_id, "metadata": step.metadata }))
-        }
-        Fact::RunStarted { step, .. } => with(keys(), json!({ "name": step.name, "parent_id": step.parent_id })),
-        Fact::RunEnded { .. } => with(keys(), json!({ "command_id": null })),
-        Fact::Asked { step, .. } => with(
-            keys(),
-            json!({
-                "message_id": step.id,
-                "role": "assistant",
-                "content": step.output,
-                "name": step.name,
-                "created_at": step.created_at,
-                "parent_id": step.parent_id,
-            }),
-        ),
-        Fact::Element(element) => attached(session, element),
-        Fact::FeedbackSet(vote) => json!({
-            // A first vote has none of its own (`record::fold`).
-            "feedback_id": vote.id.as_ref().map_or(record.id.as_str(), |id| id.as_str()),
-            "message_id": vote.for_id,
-            "value": vote.value,
-            "comment": vote.comment,
-        }),
-        Fact::ThreadUpdated(_)
-        | Fact::StepDeleted(_)
-        | Fact::StepEnded(_)
-        | Fact::RunFailed { .. }
-        | Fact::RunLost { .. }
-        | Fact::AskEnded { .. }
-        | Fact::ElementRemoved(_)
-        | Fact::FeedbackRemoved(_)
-        | Fact::SettingsUpdated(_) => Value::Object(keys()),
-    }
-}
-
-/// What a reader needs of a message beside its text.
-fn message(step: &Step) -> Value {
-    json!({ "is_error": step.is_error, "metadata": step.metadata })
-}
-
-/// An element with the address of its bytes, below the server's root; never the key in a storage.
-fn attached(session: &ThreadId, element: &Element) -> Value {
-    let mut element = element.clone();
-    address(session, &mut element, "", None);
-    json!({
-        "element_id": element.id,
-        "for_id": element.for_id,
-        "kind": element.kind,
-        "name": element.name,
-        "display": element.display,
-        "url": element.url,
-        "mime": element.mime,
-        "size": element.size,
-        "props": element.props,
-        "page": element.page,
-        "language": element.language,
-        "auto_play": element.auto_play,
-        "player_config": element.player_config,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::record::attributes::tests::facts;
 
-    fn event(fact: &Fact, attributes: &Value) -> Option<Event> {
+    fn event(fact: &Fact, attributes: &str) -> Option<Event> {
         let id = RecordId::from("R");
         let view = RecordView {
             id: &id,
@@ -273,7 +175,8 @@ mod tests {
     /// Readers out there know these; six of them are frozen (records.md 3.6).
     #[test]
     fn every_event_as_json() {
-        let mut all: Vec<Event> = facts().iter().filter_map(|fact| event(fact, &fact.attributes())).collect();
+        let mut all: Vec<Event> =
+            facts().iter().filter_map(|fact| event(fact, &fact.attributes().to_string())).collect();
         assert_eq!(all.len(), facts().len(), "each kind of record has a public form");
         let id = RecordId::from("R");
         let erased = RecordView {
@@ -282,7 +185,7 @@ mod tests {
             execution: Some(&"X".into()),
             entity: Some("S"),
             record_type: "message",
-            attributes: &json!({}),
+            attributes: "{}",
             created_at: Timestamp::from_micros(1_796_000_100_000_000),
             erased_at: Some(Timestamp::from_micros(1_796_000_200_000_000)),
             quarantined: false,
@@ -295,11 +198,12 @@ mod tests {
     #[test]
     fn what_cannot_be_read_has_no_event() {
         for fact in facts() {
-            assert_eq!(event(&fact, &json!([1])), None, "{}", fact.record_type());
-            assert_eq!(event(&fact, &json!("text")), None, "{}", fact.record_type());
+            for attributes in ["[1]", "\"text\"", "no JSON", ""] {
+                assert_eq!(event(&fact, attributes), None, "{} {attributes}", fact.record_type());
+            }
         }
         let id = RecordId::from("R");
-        let good = Fact::StepDeleted("S".into()).attributes();
+        let good = Fact::StepDeleted("S".into()).attributes().to_string();
         let mut view = RecordView {
             id: &id,
             sequence: Some(1),

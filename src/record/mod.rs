@@ -11,6 +11,7 @@ mod cursor;
 mod event;
 mod fact;
 mod fold;
+mod payload;
 
 pub use address::address;
 pub use arrange::{arrange, subtree};

@@ -166,7 +166,6 @@ pub(super) struct RecordRow {
 }
 
 impl RecordRow {
-    /// Attributes that do not parse are kept as they are: a projection skips them, nothing breaks (I-15).
     pub fn read(row: &str) -> Result<StoredRecord, StoreError> {
         Ok(one::<Self>(row)?.into_record())
     }
@@ -180,8 +179,8 @@ impl RecordRow {
             source: self.source,
             entity: self.entity,
             attributes: match self.attributes {
-                Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
-                value => value,
+                Value::String(text) => text,
+                value => value.to_string(),
             },
             produced_at: Timestamp::from_micros(self.produced_at),
             created_at: Timestamp::from_micros(self.created_at),

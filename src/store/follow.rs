@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::assemble::{many, one};
 use super::{Cursor, StoreError, StoredRecord, incomplete};
+use crate::id::{ExecutionId, RecordId};
 use crate::protocol::Timestamp;
 
 /// Rows of a page, at most.
@@ -41,6 +43,63 @@ pub(super) struct FollowRow {
     erased_at: Option<i64>,
 }
 
+/// A whole page as one row: lists as JSON, and what the records say one after the other.
+pub(super) struct FollowRows<'a> {
+    /// Epoch, last sequence, mark, why the history is not whole.
+    pub cursor: Option<&'a str>,
+    pub deleted: bool,
+    /// [`PackedRow`]s.
+    pub records: &'a str,
+    pub attributes: &'a str,
+}
+
+type CursorRow = (String, u64, String, Option<String>);
+
+/// Id, sequence, mark, bytes of attributes, created at, run, type, source, entity, produced at, erased at.
+type PackedRow =
+    (RecordId, u64, Option<String>, usize, i64, Option<ExecutionId>, String, String, Option<String>, i64, Option<i64>);
+
+impl FollowRows<'_> {
+    pub fn into_page(self) -> Result<FollowPage, StoreError> {
+        let (cursor, why) = match self.cursor.map(one::<CursorRow>).transpose()? {
+            Some((epoch, latest, mark, why)) => (Some(Cursor { epoch, latest, mark }), why),
+            None => (None, None),
+        };
+        let mut rest = self.attributes;
+        let mut records = Vec::new();
+        for row in many::<PackedRow>(self.records)? {
+            let (id, sequence, mark, size, created_at, execution, record_type, source, entity, produced_at, erased_at) =
+                row;
+            let split = rest.split_at_checked(size);
+            let (attributes, others) =
+                split.ok_or_else(|| StoreError::Corrupt("a page that says less than its records".into()))?;
+            rest = others;
+            records.push(StoredRecord {
+                id,
+                sequence: Some(sequence),
+                execution,
+                record_type,
+                source,
+                entity,
+                attributes: attributes.to_owned(),
+                produced_at: Timestamp::from_micros(produced_at),
+                created_at: Timestamp::from_micros(created_at),
+                mark,
+                quarantined_at: None,
+                erased_at: erased_at.map(Timestamp::from_micros),
+                origin: None,
+                content_hash: None,
+            });
+        }
+        Ok(FollowPage {
+            deleted: self.deleted,
+            cursor: cursor.filter(|cursor| cursor.latest > 0),
+            incomplete: incomplete::parse(why.as_deref()),
+            records,
+        })
+    }
+}
+
 impl FollowPage {
     pub(super) fn read(rows: Vec<FollowRow>) -> Result<Self, StoreError> {
         let mut rows = rows.into_iter();
@@ -59,9 +118,7 @@ impl FollowPage {
 }
 
 impl FollowRow {
-    /// Attributes that do not parse are kept as they are: a projection skips them, nothing breaks (I-15).
     fn into_record(self) -> StoredRecord {
-        let attributes = self.content.unwrap_or_default();
         StoredRecord {
             id: self.id.unwrap_or_default().into(),
             sequence: self.sequence.and_then(|sequence| u64::try_from(sequence).ok()),
@@ -69,7 +126,7 @@ impl FollowRow {
             record_type: self.record_type.unwrap_or_default(),
             source: self.source.unwrap_or_default(),
             entity: self.entity,
-            attributes: serde_json::from_str(&attributes).unwrap_or(serde_json::Value::String(attributes)),
+            attributes: self.content.unwrap_or_default(),
             produced_at: Timestamp::from_micros(self.produced_at.unwrap_or_default()),
             created_at: Timestamp::from_micros(self.moment),
             mark: self.mark,

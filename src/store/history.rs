@@ -255,23 +255,13 @@ impl PageRows {
         for placed in rows.into_iter().take(limit) {
             let Some(placed) = placed else { break };
             // Each list has its own bound in the database; together they have one here.
-            bytes += weight(&placed.record.attributes);
+            bytes += placed.record.attributes.len();
             if !records.is_empty() && bytes > PAGE_BYTES {
                 break;
             }
             records.push(placed);
         }
         Ok(RecordPage { more: records.len() < found, records, cursor: numbered(cursor)?, incomplete })
-    }
-}
-
-/// About how many bytes a value is as JSON.
-fn weight(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
-        Value::String(text) => text.len() + 2,
-        Value::Array(values) => 2 + values.iter().map(|value| weight(value) + 1).sum::<usize>(),
-        Value::Object(map) => 2 + map.iter().map(|(key, value)| key.len() + 4 + weight(value)).sum::<usize>(),
     }
 }
 
@@ -321,7 +311,7 @@ fn legacy_record(step: Step) -> StoredRecord {
         record_type: fact.record_type().to_owned(),
         source: source.as_str().to_owned(),
         entity: Some(id.to_string()),
-        attributes: fact.attributes(),
+        attributes: fact.attributes().to_string(),
         produced_at: at,
         created_at: at,
         mark: None,

@@ -26,6 +26,12 @@ impl Mark {
         hex(&self.0)
     }
 
+    /// As it is stored.
+    #[must_use]
+    pub fn bytes(self) -> [u8; 8] {
+        self.0
+    }
+
     /// From sixteen hex digits of either case.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -33,6 +39,12 @@ impl Mark {
             return None;
         }
         Some(Self(u64::from_str_radix(text, 16).ok()?.to_be_bytes()))
+    }
+}
+
+impl serde::Serialize for Mark {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.hex())
     }
 }
 

@@ -198,8 +198,8 @@ pub struct StoredRecord {
     pub source: String,
     /// The id it is about.
     pub entity: Option<String>,
-    /// What it says, as JSON; [`StoredRecord::fact`] reads it.
-    pub attributes: serde_json::Value,
+    /// What it says: JSON, as the database spells it. [`StoredRecord::fact`] reads it.
+    pub attributes: String,
     /// When it was made.
     pub produced_at: Timestamp,
     /// When it was stored.
@@ -220,7 +220,13 @@ pub struct StoredRecord {
 impl StoredRecord {
     /// What it says. A record that cannot be read is skipped by every projection.
     pub fn fact(&self) -> Result<Fact, BadRecord> {
-        Fact::from_parts(&self.record_type, &self.attributes)
+        Fact::from_json(&self.record_type, &self.attributes)
+    }
+
+    /// What it says as a value; what is no JSON is a text (I-15).
+    #[must_use]
+    pub fn attributes(&self) -> serde_json::Value {
+        serde_json::from_str(&self.attributes).unwrap_or_else(|_| self.attributes.clone().into())
     }
 
     /// Its public form, see [`crate::record::project`]. `watermark` is the thread's cursor as the query read it that read

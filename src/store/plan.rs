@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::incomplete::{EXECUTION_LOST, LEGACY_ROWS, RECORD_REJECTED, UNSEQUENCED_ROWS};
 use super::known::{Known, KnownCursor, KnownRecord, SettledBy};
+use super::mark::Mark;
 use super::prepare::{Guard, Prepared, PreparedRecord};
 use super::tables::Tables;
 use super::writes::{CursorRow, ExecutionRow, RecordRow, RejectRow, StepKey, Writes};
@@ -141,7 +142,7 @@ impl Planner {
             kind: record.fact.record_type(),
             source: record.source.as_str(),
             attributes: record.attributes.clone(),
-            hash: hash.clone(),
+            hash: record.hash,
             mark,
             produced_at: record.produced_at.as_micros(),
             quarantined,
@@ -167,7 +168,7 @@ impl Planner {
         }
     }
 
-    fn number(&mut self, thread: &ThreadId, record: &PreparedRecord) -> (Option<u64>, Option<String>) {
+    fn number(&mut self, thread: &ThreadId, record: &PreparedRecord) -> (Option<u64>, Option<Mark>) {
         if !self.numbered {
             self.flag(thread, UNSEQUENCED_ROWS);
             return (None, None);
@@ -175,7 +176,7 @@ impl Planner {
         let cursor = self.cursor(thread);
         cursor.row.latest += 1;
         cursor.row.mark = cursor.row.mark.next(record.id.as_str(), &record.hash);
-        (Some(cursor.row.latest), Some(cursor.row.mark.hex()))
+        (Some(cursor.row.latest), Some(cursor.row.mark))
     }
 
     /// Starts and settles runs.

@@ -37,10 +37,13 @@ pub(super) struct StepRow {
     pub modes: Option<String>,
     /// The record that brought it: the order in which steps came.
     pub sequence: Option<u64>,
+    /// Whether the table has no row of this id.
+    #[serde(skip)]
+    pub is_new: bool,
 }
 
 impl StepRow {
-    pub fn new(step: Step, sequence: Option<u64>) -> Self {
+    pub fn new(step: Step, sequence: Option<u64>, is_new: bool) -> Self {
         let message = step.is_message();
         Self {
             show_input: (!message).then(|| match step.show_input {
@@ -69,6 +72,7 @@ impl StepRow {
             command: step.command,
             language: step.language,
             sequence,
+            is_new,
         }
     }
 }

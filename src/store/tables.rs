@@ -270,7 +270,8 @@ impl Tables {
         }
         writes.deleted_steps = self.deleted.into_iter().collect();
         writes.finished_partials.extend(writes.deleted_steps.iter().cloned());
-        writes.steps = self.steps.into_values().map(|(step, sequence)| StepRow::new(step, sequence)).collect();
+        let row = |(id, (step, sequence))| StepRow::new(step, sequence, !self.present.contains(&id));
+        writes.steps = self.steps.into_iter().map(row).collect();
         writes.changed_steps = self.changes.into_values().collect();
         writes.deleted_elements = self.deleted_elements.into_iter().collect();
         writes.elements =

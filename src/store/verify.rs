@@ -89,7 +89,7 @@ impl Looked {
         }
         self.at = sequence;
         let execution = record.execution.as_ref().or(record.origin.as_ref()).map(|run| run.as_str());
-        let attributes = canonical(&record.attributes);
+        let attributes = canonical(&record.attributes());
         let hash = content_hash(&record.record_type, &record.source, execution, record.entity.as_deref(), &attributes);
         let stored = record.content_hash.clone().unwrap_or_default();
         if record.erased_at.is_none() && hex(&hash) != stored {

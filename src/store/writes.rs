@@ -1,8 +1,9 @@
-//! Everything a plan wants written, as rows. Both backends take each list as one JSON array.
+//! Everything a plan wants written, as rows. A backend takes a list as one JSON array.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::known::{KnownCursor, SettledBy};
+use super::mark::{Mark, hex};
 use super::row::{ElementRow, FeedbackRow, StepRow};
 use crate::id::{ElementId, ExecutionId, FeedbackId, RecordId, StepId, ThreadId};
 
@@ -42,6 +43,19 @@ pub(super) struct CursorRow {
     pub step_newest: Option<String>,
 }
 
+impl Writes {
+    /// Whether nothing is left once records and steps are written.
+    pub fn is_done_with_steps(&self) -> bool {
+        self.changed_steps.is_empty()
+            && self.deleted_elements.is_empty()
+            && self.elements.is_empty()
+            && self.deleted_feedback.is_empty()
+            && self.voted_steps.is_empty()
+            && self.feedback.is_empty()
+            && self.rejects.is_empty()
+    }
+}
+
 impl CursorRow {
     pub fn new(thread: ThreadId, row: KnownCursor) -> Self {
         Self {
@@ -69,8 +83,9 @@ pub(super) struct RecordRow {
     pub source: &'static str,
     /// JSON as text: it is carried through the statement and not taken apart in it.
     pub attributes: String,
-    pub hash: String,
-    pub mark: Option<String>,
+    #[serde(serialize_with = "as_hex")]
+    pub hash: [u8; 32],
+    pub mark: Option<Mark>,
     pub produced_at: i64,
     pub quarantined: bool,
 }
@@ -124,6 +139,10 @@ pub(super) struct RejectRow {
     pub code: &'static str,
     pub detail: Option<String>,
     pub body: String,
+}
+
+fn as_hex<S: Serializer>(hash: &[u8; 32], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&hex(hash))
 }
 
 /// A list as the JSON array that a statement takes.

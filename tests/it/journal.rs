@@ -378,7 +378,7 @@ async fn a_journal_over_a_real_store() {
     assert_eq!(second.await, Ok(Ok(vec![Stored::Appended(Some(2))])));
     assert_eq!(first.await, Ok(Ok(vec![Stored::Appended(Some(1))])));
     follower.wait_for(|latest| *latest == 2).await.unwrap();
-    assert_eq!(store.records(&thread, 1, None, 10).await.unwrap()[0].attributes["content"], "hello");
+    assert_eq!(store.records(&thread, 1, None, 10).await.unwrap()[0].attributes()["content"], "hello");
     stop.cancel();
     tracker.close();
     tracker.wait().await;

@@ -96,7 +96,8 @@ impl Access {
         if !self.guest {
             return record;
         }
-        if let Value::Object(attributes) = &mut record.attributes {
+        let mut value = record.attributes();
+        if let Value::Object(attributes) = &mut value {
             if record.record_type == "settings" {
                 attributes.insert("values".into(), Value::Object(serde_json::Map::new()));
             }
@@ -118,6 +119,7 @@ impl Access {
             {
                 metadata.retain(|key, _| !PRIVATE.contains(&key.as_str()));
             }
+            record.attributes = value.to_string();
         }
         record
     }

@@ -1,6 +1,8 @@
 //! The frames of a stream as bytes (records.md 3.8). Only what proves a position carries an id: an id on anything else
 //! makes a browser come back with a position that it has not reached (I-39).
 
+use std::io::Write;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
 use serde_json::json;
@@ -158,9 +160,8 @@ impl Frames {
     }
 
     fn id(&mut self, cursor: &CursorToken) {
-        self.put(b"id: ");
-        self.put(cursor.to_string().as_bytes());
-        self.put(b"\n");
+        // Memory takes every write.
+        let _ = writeln!((&mut self.0).writer(), "id: {cursor}");
     }
 
     fn name(&mut self, name: &str) {

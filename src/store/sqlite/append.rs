@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use sqlx::{Row, Sqlite, SqliteConnection, Transaction};
 
 use super::SqliteStore;
-use super::sql::READ;
+use super::insert::{Inserts, Moment};
+use super::sql::{AFTER, BEFORE, READ};
 use crate::id::ThreadId;
 use crate::store::StoreError;
 use crate::store::append::{Failure, Work, Works};
@@ -24,7 +25,7 @@ impl Works for SqliteStore {
             transaction: self.begin_write().await?,
             project: self.project.clone(),
             instance: self.instance.clone(),
-            write: self.write.clone(),
+            inserts: self.inserts.clone(),
             now: self.clock.now().as_micros(),
             lease: micros(self.lease),
             marked: false,
@@ -40,7 +41,7 @@ struct SqliteWork {
     transaction: Transaction<'static, Sqlite>,
     project: String,
     instance: String,
-    write: std::sync::Arc<str>,
+    inserts: Inserts,
     now: i64,
     lease: i64,
     marked: bool,
@@ -69,29 +70,37 @@ impl Work for SqliteWork {
 
     async fn write(&mut self, writes: &Writes) -> Result<(), Failure> {
         // Unused cursors do not exist here: without a record, no row was made.
-        sqlx::query(sqlx::AssertSqlSafe(self.write.clone()))
+        sqlx::query(BEFORE)
             .bind(&self.project)
             .bind(&self.instance)
             .bind(self.now)
             .bind(json(&writes.cursors))
-            .bind(json(&writes.records))
             .bind(json(&writes.executions))
             .bind(json(&writes.new_threads))
             .bind(json(&writes.changed_threads))
             .bind(json(&writes.deleted_steps))
-            .bind(json(&writes.steps))
-            .bind(json(&writes.changed_steps))
-            .bind(json(&writes.deleted_elements))
-            .bind(json(&writes.elements))
-            .bind(json(&writes.deleted_feedback))
-            .bind(json(&writes.voted_steps))
-            .bind(json(&writes.feedback))
             .bind(json(&writes.finished_partials))
             .bind(json(&writes.ended_runs))
-            .bind(json(&writes.rejects))
             .bind(self.now.saturating_add(self.lease))
             .execute(&mut *self.transaction)
             .await?;
+        let moment = Moment { project: &self.project, now: self.now };
+        self.inserts.records(&mut self.transaction, &writes.records, moment).await?;
+        self.inserts.steps(&mut self.transaction, &writes.steps).await?;
+        if !writes.is_done_with_steps() {
+            sqlx::query(AFTER)
+                .bind(&self.project)
+                .bind(self.now)
+                .bind(json(&writes.changed_steps))
+                .bind(json(&writes.deleted_elements))
+                .bind(json(&writes.elements))
+                .bind(json(&writes.deleted_feedback))
+                .bind(json(&writes.voted_steps))
+                .bind(json(&writes.feedback))
+                .bind(json(&writes.rejects))
+                .execute(&mut *self.transaction)
+                .await?;
+        }
         Ok(())
     }
 

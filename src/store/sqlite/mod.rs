@@ -19,6 +19,7 @@ mod file;
 mod find;
 mod follow;
 mod history;
+mod insert;
 mod lost;
 mod open;
 mod read;
@@ -28,7 +29,7 @@ mod write;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -53,7 +54,7 @@ pub(super) struct SqliteStore {
     /// Exactly one connection: writers queue here and not in SQLite's busy handler.
     writer: SqlitePool,
     readers: SqlitePool,
-    write: Arc<str>,
+    inserts: insert::Inserts,
     project: String,
     instance: String,
     lease: Duration,

@@ -8,8 +8,8 @@ use sqlx::ConnectOptions as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 
 use super::SqliteStore;
+use super::insert::Inserts;
 use super::schema;
-use super::sql::WRITE;
 use crate::store::StoreError;
 use crate::store::options::OpenOptions;
 
@@ -59,11 +59,10 @@ impl SqliteStore {
             }
         };
         let readers = readers(settings).await?;
-        let (columns, values) = if disable_feedback { (", \"disableFeedback\"", ", 0") } else { ("", "") };
         Ok(Self {
             writer,
             readers,
-            write: WRITE.replace("{columns}", columns).replace("{values}", values).into(),
+            inserts: Inserts::new(disable_feedback),
             project: options.project,
             instance: options.instance,
             lease: options.lease,

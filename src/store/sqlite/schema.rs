@@ -128,7 +128,7 @@ async fn notice_foreign_rows(connection: &mut SqliteConnection, options: &OpenOp
                 when ' ' || coalesce(incomplete_why, '') || ' ' like '% ' || $3 || ' %' then incomplete_why
                 else trim(coalesce(incomplete_why, '') || ' ' || $3) end
         from (
-            select c.thread_id, count(s.id) as steps, max(s."createdAt") as newest
+            select c.thread_id, count(s."threadId") as steps, max(s."createdAt") as newest
             from rejoinder_cursors as c left join steps as s on s."threadId" = c.thread_id
             where c.project_id = $1
             group by c.thread_id

@@ -1,5 +1,5 @@
 //! The statements of an append on SQLite. Rows come as JSON arrays of objects, so a batch of any size is the same
-//! few statements; all writes go to the driver in one text, since each hop to its thread costs more than a row.
+//! few statements; what is written goes to the driver in few texts, since each hop to its thread costs more than a row.
 
 /// $1 project, $2 threads, $3 records, $4 executions, $5 steps, $6 elements, $7 feedback, $8 threads whose metadata
 /// change, $9 threads whose tree is needed.
@@ -38,14 +38,13 @@ select
         from json_each($9) as j cross join steps as s on s."threadId" = j.value)
 "#;
 
-/// $1 project, $2 instance, $3 now, then the lists of [`super::super::writes::Writes`] in order, then the end of a lease
-/// that begins now.
-/// `{columns}` and `{values}` are for a `disableFeedback` that an old table may demand.
+/// What comes before records and steps ([`super::insert`]). $1 project, $2 instance, $3 now, then lists of
+/// [`super::super::writes::Writes`]: cursors, executions, new and changed threads, deleted steps, partials that are
+/// finished, runs that were ended; then the end of a lease that begins now.
 /// `or fail`: an error ends the transaction or goes back to a savepoint anyway, so no statement needs a journal of its
 /// own, which costs a tenth of the time.
-/// `materialized`: `json_each` writes its value out anew for each column that is taken from it.
 /// Parameters are spelled `$1`: with `?9` the driver counts eight that a statement does not use, and loses its place.
-pub(super) const WRITE: &str = r#"
+pub(super) const BEFORE: &str = r#"
 insert or fail into rejoinder_cursors (project_id, thread_id, epoch, latest_sequence, mark, incomplete_at, incomplete_why,
         step_count, step_newest, created_at, updated_at)
     select $1, value ->> 'thread', value ->> 'epoch', value ->> 'latest', unhex(value ->> 'mark'),
@@ -57,21 +56,12 @@ insert or fail into rejoinder_cursors (project_id, thread_id, epoch, latest_sequ
         incomplete_why = excluded.incomplete_why, step_count = excluded.step_count,
         step_newest = excluded.step_newest, updated_at = excluded.updated_at;
 
-with rows (value) as materialized (select value from json_each($5))
-insert or fail into rejoinder_records (project_id, thread_id, record_id, sequence, execution_id, origin_execution_id,
-        entity_id, record_type, record_source, attributes, content_hash, mark, produced_at, created_at,
-        quarantined_at)
-    select $1, value ->> 'thread', value ->> 'id', value ->> 'sequence', value ->> 'execution', value ->> 'origin',
-        value ->> 'entity', value ->> 'type', value ->> 'source', value ->> 'attributes', unhex(value ->> 'hash'),
-        unhex(value ->> 'mark'), value ->> 'produced_at', $3, case when value ->> 'quarantined' then $3 end
-    from rows;
-
 insert or fail into rejoinder_executions (project_id, thread_id, execution_id, instance_id, state, trigger_id, started_at,
         settled_at, settled_by, reason, lease_until)
     select $1, value ->> 'thread', value ->> 'id', $2, value ->> 'state', value ->> 'trigger',
         value ->> 'started_at', case when value ->> 'settled_by' is not null then $3 end, value ->> 'settled_by',
-        value ->> 'reason', $20
-    from json_each($6) where true
+        value ->> 'reason', $11
+    from json_each($5) where true
     on conflict (project_id, thread_id, execution_id) do update set state = excluded.state,
         settled_at = excluded.settled_at, settled_by = excluded.settled_by, reason = excluded.reason
     where rejoinder_executions.settled_at is null;
@@ -79,69 +69,55 @@ insert or fail into rejoinder_executions (project_id, thread_id, execution_id, i
 insert or fail into threads (id, "createdAt", name, "userId", "userIdentifier", tags, metadata)
     select value ->> 'id', value ->> 'createdAt', value ->> 'name',
         (select id from users where identifier = value ->> 'userIdentifier'), value ->> 'userIdentifier', value ->> 'tags', value ->> 'metadata'
-    from json_each($7);
+    from json_each($6);
 
 update threads set name = j.value ->> 'name',
         tags = case when j.value ->> 'setTags' then j.value ->> 'tags' else tags end,
         metadata = case when j.value ->> 'setMetadata' then j.value ->> 'metadata' else metadata end
-    from json_each($8) as j where threads.id = j.value ->> 'id';
+    from json_each($7) as j where threads.id = j.value ->> 'id';
 
-delete from elements where "forId" in (select value ->> 'id' from json_each($9))
-    and "threadId" in (select value ->> 'thread' from json_each($9));
-delete from feedbacks where "forId" in (select value ->> 'id' from json_each($9));
-delete from steps where id in (select value ->> 'id' from json_each($9))
-    and "threadId" in (select value ->> 'thread' from json_each($9));
+delete from elements where "forId" in (select value ->> 'id' from json_each($8))
+    and "threadId" in (select value ->> 'thread' from json_each($8));
+delete from feedbacks where "forId" in (select value ->> 'id' from json_each($8));
+delete from steps where id in (select value ->> 'id' from json_each($8))
+    and "threadId" in (select value ->> 'thread' from json_each($8));
 
-with rows (value) as materialized (select value from json_each($10))
-insert or fail into steps (id, name, type, "threadId", "parentId", streaming, "waitForAnswer", "isError", metadata, tags,
-        input, output, "createdAt", command, start, "end", generation, "showInput", language, "defaultOpen",
-        "autoCollapse", modes{columns})
-    select value ->> 'id', value ->> 'name', value ->> 'type', value ->> 'threadId', value ->> 'parentId',
-        value ->> 'streaming', value ->> 'waitForAnswer', value ->> 'isError', value ->> 'metadata',
-        value ->> 'tags', value ->> 'input', value ->> 'output', value ->> 'createdAt', value ->> 'command',
-        value ->> 'start', value ->> 'end', value ->> 'generation', value ->> 'showInput', value ->> 'language',
-        value ->> 'defaultOpen', value ->> 'autoCollapse', value ->> 'modes'{values}
-    from rows where true
-    on conflict (id) do update set name = excluded.name, type = excluded.type, "parentId" = excluded."parentId",
-        streaming = excluded.streaming, "waitForAnswer" = excluded."waitForAnswer", "isError" = excluded."isError",
-        metadata = excluded.metadata, tags = excluded.tags, input = excluded.input, output = excluded.output,
-        "createdAt" = excluded."createdAt", command = excluded.command, start = excluded.start,
-        "end" = excluded."end", generation = excluded.generation, "showInput" = excluded."showInput",
-        language = excluded.language, "defaultOpen" = excluded."defaultOpen",
-        "autoCollapse" = excluded."autoCollapse", modes = excluded.modes;
+delete from rejoinder_partials where project_id = $1 and (thread_id, step_id) in
+    (select value ->> 'thread', value ->> 'id' from json_each($9));
+delete from rejoinder_partials where project_id = $1 and (thread_id, execution_id) in
+    (select value ->> 'thread', value ->> 'id' from json_each($10));
+"#;
 
+/// What comes after them, and seldom. $1 project, $2 now, then changed steps, deleted and written elements, deleted votes,
+/// steps that were voted on, votes, rejects.
+pub(super) const AFTER: &str = r#"
 update steps set "end" = coalesce("end", j.value ->> 'end'),
         streaming = case when j.value ->> 'end' is null then streaming else 0 end,
         "waitForAnswer" = case when j.value ->> 'answered' then 0 else "waitForAnswer" end
-    from json_each($11) as j where steps.id = j.value ->> 'id';
+    from json_each($3) as j where steps.id = j.value ->> 'id';
 
-delete from elements where id in (select value from json_each($12));
+delete from elements where id in (select value from json_each($4));
 insert or fail into elements (id, "threadId", type, url, "chainlitKey", name, display, "objectKey", size, page, language,
         "forId", mime, props, "autoPlay", "playerConfig")
     select value ->> 'id', value ->> 'threadId', value ->> 'type', value ->> 'url', value ->> 'chainlitKey',
         value ->> 'name', value ->> 'display', value ->> 'objectKey', value ->> 'size', value ->> 'page',
         value ->> 'language', value ->> 'forId', value ->> 'mime', value ->> 'props', value ->> 'autoPlay',
         value ->> 'playerConfig'
-    from json_each($13) where true
+    from json_each($5) where true
     on conflict (id) do update set "threadId" = coalesce("threadId", excluded."threadId"), type = excluded.type, url = excluded.url, "chainlitKey" = excluded."chainlitKey",
         name = excluded.name, display = excluded.display, "objectKey" = excluded."objectKey", size = excluded.size,
         page = excluded.page, language = excluded.language, "forId" = excluded."forId", mime = excluded.mime,
         props = excluded.props, "autoPlay" = excluded."autoPlay", "playerConfig" = excluded."playerConfig";
 
-delete from feedbacks where id in (select value from json_each($14));
-delete from feedbacks where "forId" in (select value from json_each($15));
+delete from feedbacks where id in (select value from json_each($6));
+delete from feedbacks where "forId" in (select value from json_each($7));
 insert or fail into feedbacks (id, "forId", "threadId", value, comment)
     select value ->> 'id', value ->> 'forId', value ->> 'threadId', value ->> 'value', value ->> 'comment'
-    from json_each($16) where true
+    from json_each($8) where true
     on conflict (id) do update set "forId" = excluded."forId", value = excluded.value, comment = excluded.comment;
 
-delete from rejoinder_partials where project_id = $1 and (thread_id, step_id) in
-    (select value ->> 'thread', value ->> 'id' from json_each($17));
-delete from rejoinder_partials where project_id = $1 and (thread_id, execution_id) in
-    (select value ->> 'thread', value ->> 'id' from json_each($18));
-
 insert or fail into rejoinder_rejects (project_id, thread_id, record_id, code, detail, body, rejected_at)
-    select $1, value ->> 'thread', value ->> 'record', value ->> 'code', value ->> 'detail', value ->> 'body', $3
-    from json_each($19) where true
+    select $1, value ->> 'thread', value ->> 'record', value ->> 'code', value ->> 'detail', value ->> 'body', $2
+    from json_each($9) where true
     on conflict (project_id, thread_id, record_id) do nothing;
 "#;

@@ -165,7 +165,7 @@ async fn p14_a_stored_record_reads_back_as_it_was(database: &Database) {
         assert_eq!(read.id, record.id);
         assert_eq!(read.produced_at, record.produced_at);
         let content = record.content();
-        assert_eq!(rejoinder::record::canonical(&read.attributes), content.attributes, "{}", read.record_type);
+        assert_eq!(rejoinder::record::canonical(&read.attributes()), content.attributes, "{}", read.record_type);
         assert_eq!(read.fact().unwrap().attributes(), record.fact.attributes());
     }
     assert_eq!(read.len(), records.len());
@@ -186,7 +186,7 @@ async fn p14_marks_are_chained_over_what_is_stored(database: &Database) {
             &read.source,
             execution,
             read.entity.as_deref(),
-            &rejoinder::record::canonical(&read.attributes),
+            &rejoinder::record::canonical(&read.attributes()),
         );
         mark = mark.next(read.id.as_str(), &hash);
         assert_eq!(read.mark, Some(mark.hex()));

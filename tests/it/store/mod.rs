@@ -6,6 +6,7 @@ mod finding;
 pub mod fold;
 mod history;
 mod leases;
+mod many;
 mod order;
 mod owners;
 mod reading;

@@ -76,7 +76,7 @@ async fn i10_other_content_under_a_known_id_is_a_conflict(database: &Database) {
     let batch = vec![text(&thread, "new1", "x"), text(&thread, "known", "other"), text(&thread, "new2", "x")];
     let expected = [Stored::Appended(Some(3)), Stored::Conflict, Stored::Appended(Some(4))];
     assert_eq!(store(&*db, &thread, batch).await, expected);
-    assert_eq!(db.records(&thread, 1, Some(2), 1).await.unwrap()[0].attributes["content"], "first");
+    assert_eq!(db.records(&thread, 1, Some(2), 1).await.unwrap()[0].attributes()["content"], "first");
     let shown = db.thread(&thread).await.unwrap().unwrap().thread;
     assert!(shown.steps.iter().all(|step| step.output != "other"));
 }
@@ -90,7 +90,7 @@ async fn i11_an_id_in_two_threads_is_two_records(database: &Database) {
     for (thread, content) in [(&a, "of a"), (&b, "of b")] {
         let read = db.records(thread, 1, None, 10).await.unwrap();
         assert_eq!(read.len(), 1);
-        assert_eq!(read[0].attributes["content"], content);
+        assert_eq!(read[0].attributes()["content"], content);
     }
 }
 

@@ -181,7 +181,7 @@ async fn p17_a_half_written_text_becomes_an_interrupted_message(database: &Datab
     let read = db.records(&thread, 3, None, 10).await.unwrap();
     let types: Vec<&str> = read.iter().map(|record| record.record_type.as_str()).collect();
     assert_eq!(types, ["message", "tool_result", "task_lost"]);
-    assert_eq!(read[0].attributes["finish_reason"], "interrupted");
+    assert_eq!(read[0].attributes()["finish_reason"], "interrupted");
     let shown = db.thread(&thread).await.unwrap().unwrap().thread;
     let half = shown.steps.iter().find(|step| step.id.as_str() == "half").unwrap();
     assert_eq!((half.output.as_str(), half.streaming), ("I was saying", false));
