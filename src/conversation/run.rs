@@ -77,6 +77,7 @@ impl Conversation {
             work: Work::Answer(message),
             cancel: CancellationToken::new(),
             phase: Phase::Waiting,
+            command: None,
         };
         self.runs.insert(step.id.clone(), run);
         Some(Beginning { step, started })
@@ -162,14 +163,18 @@ impl Conversation {
         step.input = run.input;
         step.is_error |= !matches!(ended, Ended::Completed);
         let source = if matches!(ended, Ended::Overruled(_)) { Source::User } else { Source::App };
+        let stopped = |step: Step, reason| {
+            let command = run.command.filter(|_| reason == EndReason::UserStop);
+            Fact::RunEnded { step, reason, command }
+        };
         let (end, error) = match ended {
-            Ended::Completed => (Fact::RunEnded { step: step.clone(), reason: EndReason::Completed }, None),
-            Ended::Stopped(reason) => (Fact::RunEnded { step: step.clone(), reason }, None),
+            Ended::Completed => (stopped(step.clone(), EndReason::Completed), None),
+            Ended::Stopped(reason) => (stopped(step.clone(), reason), None),
             Ended::Overruled(reason) => {
                 run.cancel.cancel();
                 // Whatever it still says is kept off the pages; the store puts it aside.
                 self.overruled.insert(id.clone());
-                (Fact::RunEnded { step: step.clone(), reason }, None)
+                (stopped(step.clone(), reason), None)
             }
             Ended::Failed(text) => {
                 step.output.clone_from(&text);

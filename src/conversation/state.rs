@@ -22,7 +22,7 @@ use super::{Owner, Settings};
 use crate::chat::{About, Speaker, Values};
 use crate::clock::Clock;
 use crate::hook::UserMessage;
-use crate::id::{ElementId, RecordId, StepId, ThreadId};
+use crate::id::{CommandId, ElementId, RecordId, StepId, ThreadId};
 use crate::protocol::{CallId, Element, ServerEvent, Step, StepKind};
 use crate::record::{EndReason, Fact, Record, Source};
 use crate::store::Append;
@@ -100,6 +100,8 @@ pub(super) struct Run {
     pub(super) work: Work,
     pub(super) cancel: CancellationToken,
     pub(super) phase: Phase,
+    /// The request that told it to stop, where one did.
+    pub(super) command: Option<CommandId>,
 }
 
 /// Which hook a run calls.

@@ -162,6 +162,7 @@ impl Conversation {
                 work: Work::Greet,
                 cancel: CancellationToken::new(),
                 phase: Phase::Working,
+                command: None,
             },
         );
         self.commit(vec![started], shows, Then::Nothing);

@@ -49,11 +49,14 @@ impl Fact {
                 "trigger_message_id": trigger,
                 "step": whole(step),
             }),
-            Self::RunEnded { step, reason } => json!({
-                "stopped_at": step.end,
-                "reason": reason,
-                "step": whole(step),
-            }),
+            Self::RunEnded { step, reason, command } => {
+                let mut value = json!({ "stopped_at": step.end, "reason": reason, "step": whole(step) });
+                // As it was written before there were commands, where there was none.
+                if let Some(command) = command {
+                    value["command_id"] = json!(command);
+                }
+                value
+            }
             Self::RunFailed { step, message } => json!({
                 "failed_at": step.end,
                 "error": { "code": "hook_error", "message": message, "retryable": true, "details": null },
@@ -116,7 +119,11 @@ impl Fact {
             "step_update" => Self::StepUpdated(step()?),
             "tool_result" | "step" => Self::StepEnded(step()?),
             "task_start" => Self::RunStarted { step: step()?, trigger: optional(attributes, "trigger_message_id")? },
-            "task_end" => Self::RunEnded { step: step()?, reason: field::<EndReason>(attributes, "reason")? },
+            "task_end" => Self::RunEnded {
+                step: step()?,
+                reason: field::<EndReason>(attributes, "reason")?,
+                command: optional(attributes, "command_id")?,
+            },
             "task_error" => {
                 let message = attributes.pointer("/error/message").and_then(Value::as_str).ok_or(BadRecord::Shape)?;
                 Self::RunFailed { step: step()?, message: message.to_owned() }
@@ -249,7 +256,8 @@ pub(super) mod tests {
             Fact::StepEnded(failed),
             Fact::StepEnded(step(StepKind::Llm)),
             Fact::RunStarted { step: run.clone(), trigger: Some("M".into()) },
-            Fact::RunEnded { step: run.clone(), reason: EndReason::UserStop },
+            Fact::RunEnded { step: run.clone(), reason: EndReason::UserStop, command: None },
+            Fact::RunEnded { step: run.clone(), reason: EndReason::UserStop, command: Some("C".into()) },
             Fact::RunFailed { step: run, message: "sorry".into() },
             Fact::RunLost { run: "S".into(), lost_at: Timestamp::from_micros(1_796_000_000_000_000) },
             Fact::Asked {

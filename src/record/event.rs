@@ -191,7 +191,7 @@ fn payload(session: &ThreadId, record: &RecordView<'_>, fact: &Fact) -> Value {
             with(keys(), json!({ "parent_id": step.parent_id, "metadata": step.metadata }))
         }
         Fact::RunStarted { step, .. } => with(keys(), json!({ "name": step.name, "parent_id": step.parent_id })),
-        Fact::RunEnded { .. } => with(keys(), json!({ "command_id": null })),
+        Fact::RunEnded { command, .. } => with(keys(), json!({ "command_id": command })),
         Fact::Asked { step, .. } => with(
             keys(),
             json!({

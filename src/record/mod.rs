@@ -11,6 +11,7 @@ mod cursor;
 mod event;
 mod fact;
 mod fold;
+mod orphan;
 
 pub use address::address;
 pub use arrange::{arrange, subtree};
@@ -19,6 +20,7 @@ pub use cursor::{BadCursor, CursorToken, Position, RecordPlace};
 pub use event::{Event, RecordView, project};
 pub use fact::{BadRecord, EndReason, Fact, Outcome, Source, ThreadStart, ThreadUpdate};
 pub use fold::{Folded, fold};
+pub use orphan::ends;
 
 pub(crate) use address::with_url;
 pub(crate) use arrange::join_feedback;
