@@ -15,6 +15,7 @@ mod layers;
 mod line;
 mod page;
 mod profile;
+mod quiet;
 mod resume;
 mod round_trip;
 mod screen;
