@@ -242,7 +242,7 @@ impl App {
             match timeout(RENAMING, work).await {
                 Ok(Ok(Ok(name))) => name,
                 Ok(Ok(Err(failure))) => {
-                    warn!("author_rename failed: {failure}");
+                    warn!("author_rename failed: {}", failure.for_log());
                     author
                 }
                 Ok(Err(_)) => {
@@ -273,7 +273,7 @@ impl App {
         if let Some(hook) = &self.0.hooks.app_shutdown
             && let Err(failure) = hook(self.input(AppEvent)).await
         {
-            error!(%failure, "on_app_shutdown failed");
+            error!(failure = failure.for_log(), "on_app_shutdown failed");
         }
     }
 }

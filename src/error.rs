@@ -38,6 +38,16 @@ impl HookError {
         self.told.as_deref()
     }
 
+    /// The error for the log: the cause, and never a text that was written for a person and may say what they said.
+    #[must_use]
+    pub fn for_log(&self) -> String {
+        match (&self.cause, &self.told) {
+            (Some(cause), _) => cause.to_string(),
+            (None, Some(_)) => "the person was told why".to_owned(),
+            (None, None) => "hook failed".to_owned(),
+        }
+    }
+
     /// The error as it reads: the text for the person, else the cause's own.
     #[must_use]
     pub fn as_it_reads(&self) -> String {

@@ -101,6 +101,10 @@ id! {
     /// A vote on a run.
     FeedbackId
 }
+id! {
+    /// A wish to stop that came over HTTP. Whoever gave it finds it again in the event of the end.
+    CommandId
+}
 
 /// One call of a hook for a user's turn. It has the id of the run step that shows it.
 pub type ExecutionId = StepId;

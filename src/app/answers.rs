@@ -146,6 +146,6 @@ impl Answers {
         T: Send + 'static,
     {
         let answer = self.hooks.ask(hook?, self.app.input(event), patience).await;
-        answer.inspect_err(|failure| warn!(hook = name, "hook failed: {failure}")).ok()
+        answer.inspect_err(|failure| warn!(hook = name, "hook failed: {}", failure.for_log())).ok()
     }
 }

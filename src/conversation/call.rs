@@ -149,7 +149,7 @@ impl Caller {
                         result = work => match result {
                             Ok(Ok(())) => HookEnd::Returned,
                             Ok(Err(failure)) => {
-                                warn!(hook = name, "hook failed: {failure}");
+                                warn!(hook = name, "hook failed: {}", failure.for_log());
                                 HookEnd::Failed(failure)
                             }
                             Err(_) => {

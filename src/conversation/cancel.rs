@@ -12,19 +12,45 @@ use super::run::{STOP_GRACE, STOPPED};
 use super::state::{Conversation, Phase};
 use super::tab::TabId;
 use super::{Conversations, Input};
-use crate::id::{ExecutionId, StepId, ThreadId};
+use crate::id::{CommandId, ExecutionId, StepId, ThreadId};
 use crate::protocol::ServerEvent;
 use crate::record::{Fact, Source};
+
+/// A request to stop what runs on a thread.
+#[derive(Clone, Debug)]
+pub struct Cancel {
+    /// The run that is expected; without one, everything that runs.
+    pub expected: Option<ExecutionId>,
+    /// Its name, which the end of what it stops carries.
+    pub command: CommandId,
+}
 
 /// What became of a wish to stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cancelled {
-    /// Runs were told to stop. That they have stopped is told by the event, and by nothing else.
-    Stopping,
+    /// Runs were told to stop, by this command or by an earlier one that they stop for. That they have stopped is told by
+    /// the event, and by nothing else.
+    Stopping(CommandId),
     /// Nothing runs.
     AlreadyIdle,
     /// Something runs, and not what was expected: the run that began last.
     Mismatch(ExecutionId),
+}
+
+/// What a conversation answers to a wish to stop.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// What became of it here.
+    pub cancelled: Cancelled,
+    /// All that ran here when it came.
+    pub runs: Vec<ExecutionId>,
+}
+
+impl Told {
+    /// There is no such conversation.
+    fn idle() -> Self {
+        Self { cancelled: Cancelled::AlreadyIdle, runs: Vec::new() }
+    }
 }
 
 impl Conversation {
@@ -37,20 +63,25 @@ impl Conversation {
     }
 
     /// A request to stop what runs, or only one run.
-    pub(super) fn cancel(&mut self, expected: Option<&ExecutionId>) -> Cancelled {
-        let Some(newest) = self.runs.keys().next_back().cloned() else { return Cancelled::AlreadyIdle };
-        if let Some(expected) = expected
-            && !self.runs.contains_key(expected)
-        {
-            return Cancelled::Mismatch(newest);
+    pub(super) fn cancel(&mut self, Cancel { expected, command }: Cancel) -> Told {
+        let runs: Vec<ExecutionId> = self.runs.keys().cloned().collect();
+        let Some(newest) = runs.last().cloned() else { return Told::idle() };
+        let wanted = expected.as_ref().unwrap_or(&newest);
+        if !self.runs.contains_key(wanted) {
+            return Told { cancelled: Cancelled::Mismatch(newest), runs };
         }
-        let wanted = |id: &StepId| expected.is_none_or(|expected| expected == id);
-        let mut told = self.runs.iter().filter(|(id, run)| wanted(id) && !matches!(run.phase, Phase::Stopping(_)));
+        let is_wanted = |id: &StepId| expected.as_ref().is_none_or(|expected| expected == id);
+        let mut told = self.runs.iter().filter(|(id, run)| is_wanted(id) && !matches!(run.phase, Phase::Stopping(_)));
         // Whoever asks again is told the same, and the chat does not say it twice.
         if let Some(tab) = told.next_back().map(|(_, run)| run.tab) {
-            self.halt(tab, expected);
+            self.halt(tab, expected.as_ref());
         }
-        Cancelled::Stopping
+        for (_, run) in self.runs.iter_mut().filter(|(id, _)| is_wanted(id)) {
+            // One that a button stopped stops for the first who asks over HTTP as well.
+            run.command.get_or_insert_with(|| command.clone());
+        }
+        let effective = self.runs.get(wanted).and_then(|run| run.command.clone()).unwrap_or(command);
+        Told { cancelled: Cancelled::Stopping(effective), runs }
     }
 
     /// Tells runs to stop, for a tab; only one of them when that is named.
@@ -84,18 +115,16 @@ impl Conversation {
 }
 
 impl Conversations {
-    /// Tells what runs on a thread to stop: everything, or the run that is expected to. A thread that is not live here is
-    /// idle.
-    pub async fn cancel(&self, thread: &ThreadId, expected: Option<ExecutionId>) -> Cancelled {
+    /// Tells what runs on a thread here to stop. A thread that is not live here is idle.
+    pub async fn cancel(&self, thread: &ThreadId, cancel: Cancel) -> Told {
         let handle = self.live.get(thread).map(|entry| entry.value().clone());
-        let Some(handle) = handle else { return Cancelled::AlreadyIdle };
-        let (done, cancelled) = tokio::sync::oneshot::channel();
-        let input = Input::Cancel { expected, done };
-        if handle.inputs.send(Box::new(input)).await.is_err() {
-            return Cancelled::AlreadyIdle;
+        let Some(handle) = handle else { return Told::idle() };
+        let (done, told) = tokio::sync::oneshot::channel();
+        if handle.inputs.send(Box::new(Input::Cancel(cancel, done))).await.is_err() {
+            return Told::idle();
         }
         // It ended before it took this: nothing runs any more.
-        cancelled.await.unwrap_or(Cancelled::AlreadyIdle)
+        told.await.unwrap_or_else(|_| Told::idle())
     }
 
     /// Whether everything that runs on a thread was told to stop.

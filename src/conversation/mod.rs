@@ -24,7 +24,7 @@ mod task;
 mod turn;
 mod words;
 
-pub use cancel::Cancelled;
+pub use cancel::{Cancel, Cancelled, Told};
 pub use element::ElementChange;
 pub use function::CallEnd;
 pub use job::SessionHook;
@@ -177,7 +177,7 @@ pub(crate) enum Input {
     /// Somebody pressed stop.
     Stop(TabId),
     /// A request to stop everything that runs, or one run.
-    Cancel { expected: Option<StepId>, done: oneshot::Sender<Cancelled> },
+    Cancel(Cancel, oneshot::Sender<Told>),
     /// Somebody answered a question.
     Answer { tab: TabId, ask: StepId, value: Value, files: Vec<StoredFile>, echo: bool },
     /// Call a hook for a tab.

@@ -80,6 +80,7 @@ impl Conversation {
             cancel: CancellationToken::new(),
             phase: Phase::Waiting,
             lease: self.leases.hold(&self.thread, &step.id),
+            command: None,
         };
         self.runs.insert(step.id.clone(), run);
         Some(Beginning { step, started })
@@ -165,14 +166,18 @@ impl Conversation {
         step.input = run.input;
         step.is_error |= !matches!(ended, Ended::Completed);
         let source = if matches!(ended, Ended::Overruled(_)) { Source::User } else { Source::App };
+        let stopped = |step: Step, reason| {
+            let command = run.command.filter(|_| reason == EndReason::UserStop);
+            Fact::RunEnded { step, reason, command }
+        };
         let (end, error) = match ended {
-            Ended::Completed => (Some(Fact::RunEnded { step: step.clone(), reason: EndReason::Completed }), None),
-            Ended::Stopped(reason) => (Some(Fact::RunEnded { step: step.clone(), reason }), None),
+            Ended::Completed => (Some(stopped(step.clone(), EndReason::Completed)), None),
+            Ended::Stopped(reason) => (Some(stopped(step.clone(), reason)), None),
             Ended::Overruled(reason) => {
                 run.cancel.cancel();
                 // Whatever it still says is kept off the pages; the store puts it aside.
                 self.overruled.insert(id.clone());
-                (Some(Fact::RunEnded { step: step.clone(), reason }), None)
+                (Some(stopped(step.clone(), reason)), None)
             }
             Ended::Overtaken => {
                 run.cancel.cancel();

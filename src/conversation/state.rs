@@ -23,7 +23,7 @@ use super::{Owner, Settings, Shared};
 use crate::chat::{About, Speaker, Values};
 use crate::clock::Clock;
 use crate::hook::UserMessage;
-use crate::id::{ElementId, RecordId, StepId, ThreadId};
+use crate::id::{CommandId, ElementId, RecordId, StepId, ThreadId};
 use crate::journal::{Leases, RunLease};
 use crate::protocol::{CallId, Element, ServerEvent, Step, StepKind};
 use crate::record::{EndReason, Fact, Record, Source};
@@ -107,6 +107,8 @@ pub(super) struct Run {
     pub(super) phase: Phase,
     /// As long as it works here, it keeps its lease.
     pub(super) lease: RunLease,
+    /// The request that told it to stop, where one did.
+    pub(super) command: Option<CommandId>,
 }
 
 /// Which hook a run calls.

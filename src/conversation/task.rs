@@ -100,9 +100,9 @@ impl Task {
             Input::Star(favorite, done) => self.state.star(favorite, done),
             Input::Complain { tab, text } => self.state.complain(tab, text),
             Input::Stop(tab) => self.state.stop(tab),
-            Input::Cancel { expected, done } => {
+            Input::Cancel(cancel, done) => {
                 // Nobody waits any more: it was told to stop all the same.
-                let _ = done.send(self.state.cancel(expected.as_ref()));
+                let _ = done.send(self.state.cancel(cancel));
             }
             Input::Answer { tab, ask, value, files, echo } => self.state.answer(tab, &ask, value, files, echo),
             Input::Call(tab, hook) => self.state.errand(tab, Duty::Session(hook)),

@@ -163,6 +163,7 @@ impl Conversation {
                 cancel: CancellationToken::new(),
                 phase: Phase::Working,
                 lease: self.leases.hold(&self.thread, &id),
+                command: None,
             },
         );
         self.commit(vec![started], shows, Then::Nothing);

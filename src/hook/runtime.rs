@@ -75,16 +75,16 @@ impl HookRuntime {
             let work = AssertUnwindSafe(async move { hook(input).await }).catch_unwind();
             let result = match timeout(patience, work).await {
                 Ok(Ok(result)) => result,
-                Ok(Err(_)) => Err(HookError::tell("it panicked")),
-                Err(_) => Err(too_long(patience)),
+                Ok(Err(_)) => Err(Unanswered::Panicked.into()),
+                Err(_) => Err(Unanswered::TooLong(patience.as_secs()).into()),
             };
             // Nobody waits any more when the request is gone.
             let _ = answer.send(result);
         });
         match timeout(patience, answered).await {
             Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(HookError::tell("the server is stopping")),
-            Err(_) => Err(too_long(patience)),
+            Ok(Err(_)) => Err(Unanswered::Stopping.into()),
+            Err(_) => Err(Unanswered::TooLong(patience.as_secs()).into()),
         }
     }
 
@@ -95,6 +95,13 @@ impl HookRuntime {
     }
 }
 
-fn too_long(patience: Duration) -> HookError {
-    HookError::tell(format!("it took longer than {} s", patience.as_secs()))
+/// Why a hook that was asked gave no answer of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum Unanswered {
+    #[error("it panicked")]
+    Panicked,
+    #[error("it took longer than {0} s")]
+    TooLong(u64),
+    #[error("the server is stopping")]
+    Stopping,
 }

@@ -46,10 +46,10 @@ use crate::app::{Answers, App};
 use crate::auth::Auth;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::conversation::{Cancelled, Conversations};
+use crate::conversation::{Cancel, Conversations, Told};
 use crate::file::Files;
 use crate::frontend::Frontend;
-use crate::id::{ExecutionId, ThreadId};
+use crate::id::ThreadId;
 use crate::journal::Journal;
 use crate::session::Sessions;
 use crate::store::Store;
@@ -69,8 +69,8 @@ pub trait Live: Send + Sync + 'static {
     /// A thread has a new name; its record is stored.
     async fn thread_renamed(&self, thread: &ThreadId, name: &str);
 
-    /// Tells what runs on a thread to stop, as the stop button does: everything, or the run that is expected to run.
-    async fn cancel(&self, thread: &ThreadId, expected: Option<ExecutionId>) -> Cancelled;
+    /// Tells what runs on a thread here to stop, as the stop button does.
+    async fn cancel(&self, thread: &ThreadId, cancel: Cancel) -> Told;
 
     /// Whether everything that runs on a thread was told to stop.
     fn is_stopping(&self, thread: &ThreadId) -> bool;
@@ -129,7 +129,7 @@ pub fn routes(http: Arc<Http>) -> Router {
         .and(NotForContentType::const_new("audio/"))
         .and(NotForContentType::const_new("video/"))
         .and(|_, _, _: &HeaderMap, marks: &Extensions| marks.get::<kept::AsItIs>().is_none());
-    Router::new()
+    let routes = Router::new()
         .route("/", get(page::show).head(health::head))
         .route("/health", get(health::health))
         .route("/livez", get(health::health))
@@ -170,8 +170,8 @@ pub fn routes(http: Arc<Http>) -> Router {
         .fallback(page::otherwise)
         .method_not_allowed_fallback(page::otherwise)
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
-        .layer(CompressionLayer::new().gzip(true).compress_when(compressed))
-        .with_state(http)
+        .layer(CompressionLayer::new().gzip(true).compress_when(compressed));
+    trace::named(routes).with_state(http)
 }
 
 /// What answers requests below the root path.

@@ -41,7 +41,8 @@ pub(super) async fn upload(
 
 async fn take(http: &Http, user: Option<&User>, query: ForSession, parts: &mut Parts) -> Result<StoredFile, ApiError> {
     let session = query.session_id.ok_or_else(|| ApiError::missing(&["query", "session_id"]))?;
-    let visit = session::of(http, user, &SessionId::from(session.as_str()))?;
+    let session = SessionId::from(session.as_str());
+    let visit = session::of(http, user, &session)?;
     let parent = query.ask_parent_id.filter(|parent| !parent.as_str().is_empty());
     let question = visit.file_question(parent.as_ref()).map_err(|_| ApiError::not_found("Parent message not found"))?;
     let rules = match &question {

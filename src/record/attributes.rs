@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use super::{BadRecord, EndReason, Fact, LostReason, Outcome};
-use crate::id::{ElementId, FeedbackId, StepId};
+use crate::id::{CommandId, ElementId, FeedbackId, StepId};
 use crate::protocol::{Element, Feedback, Step, StepKind, Timestamp};
 
 impl Fact {
@@ -50,11 +50,14 @@ impl Fact {
                 "trigger_message_id": trigger,
                 "step": whole(step),
             }),
-            Self::RunEnded { step, reason } => json!({
-                "stopped_at": step.end,
-                "reason": reason,
-                "step": whole(step),
-            }),
+            Self::RunEnded { step, reason, command } => {
+                let mut value = json!({ "stopped_at": step.end, "reason": reason, "step": whole(step) });
+                // As it was written before there were commands, where there was none.
+                if let Some(command) = command {
+                    value["command_id"] = json!(command);
+                }
+                value
+            }
             Self::RunFailed { step, message } => json!({
                 "failed_at": step.end,
                 "error": { "code": "hook_error", "message": message, "retryable": true, "details": null },
@@ -139,6 +142,7 @@ fn read<'de, D: Deserializer<'de>>(record_type: &str, attributes: D) -> Result<F
     struct RunEnded {
         step: Step,
         reason: EndReason,
+        command_id: Option<CommandId>,
     }
     #[derive(Deserialize)]
     struct RunFailed {
@@ -211,8 +215,8 @@ fn read<'de, D: Deserializer<'de>>(record_type: &str, attributes: D) -> Result<F
             Fact::RunStarted { step, trigger }
         }
         "task_end" => {
-            let RunEnded { step, reason } = shaped(attributes)?;
-            Fact::RunEnded { step, reason }
+            let RunEnded { step, reason, command_id: command } = shaped(attributes)?;
+            Fact::RunEnded { step, reason, command }
         }
         "task_error" => {
             let RunFailed { step, error } = shaped(attributes)?;
@@ -340,7 +344,8 @@ pub(super) mod tests {
             Fact::StepEnded(failed),
             Fact::StepEnded(step(StepKind::Llm)),
             Fact::RunStarted { step: run.clone(), trigger: Some("M".into()) },
-            Fact::RunEnded { step: run.clone(), reason: EndReason::UserStop },
+            Fact::RunEnded { step: run.clone(), reason: EndReason::UserStop, command: None },
+            Fact::RunEnded { step: run.clone(), reason: EndReason::UserStop, command: Some("C".into()) },
             Fact::RunFailed { step: run, message: "sorry".into() },
             Fact::RunLost {
                 run: "S".into(),

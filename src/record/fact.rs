@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::id::{ElementId, ExecutionId, FeedbackId, StepId, UserId};
+use crate::id::{CommandId, ElementId, ExecutionId, FeedbackId, StepId, UserId};
 use crate::protocol::{Element, Feedback, Step, StepKind, Timestamp};
 
 /// Who made a record.
@@ -156,6 +156,8 @@ pub enum Fact {
         step: Step,
         /// Why.
         reason: EndReason,
+        /// The request that stopped it, where one did.
+        command: Option<CommandId>,
     },
     /// A run failed; settles the execution, once.
     RunFailed {

@@ -11,6 +11,7 @@ mod cursor;
 mod event;
 mod fact;
 mod fold;
+mod orphan;
 mod payload;
 
 pub use address::address;
@@ -20,6 +21,7 @@ pub use cursor::{BadCursor, CursorToken, Position, RecordPlace};
 pub use event::{Event, RecordView, project};
 pub use fact::{BadRecord, EndReason, Fact, LostReason, Outcome, Source, ThreadStart, ThreadUpdate};
 pub use fold::{Folded, fold};
+pub use orphan::ends;
 
 pub(crate) use address::with_url;
 pub(crate) use arrange::join_feedback;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::attributes::role;
 use super::{EndReason, Fact, address};
-use crate::id::{RecordId, StepId, ThreadId};
+use crate::id::{CommandId, RecordId, StepId, ThreadId};
 use crate::protocol::{Element, Step, StepKind, Timestamp};
 
 /// What an event says, ready to be written.
@@ -30,6 +30,7 @@ pub(super) enum Payload {
     RunEnded {
         at: Option<Timestamp>,
         reason: EndReason,
+        command: Option<CommandId>,
     },
     /// What comes seldom.
     Other(Value),
@@ -47,7 +48,7 @@ impl Payload {
             // Whoever opened it, the event is of one shape.
             Fact::StepStarted(step) | Fact::StepUpdated(step) | Fact::StepEnded(step) => Self::Step(step),
             Fact::RunStarted { step, trigger } => Self::RunStarted { step, trigger },
-            Fact::RunEnded { step, reason } => Self::RunEnded { at: step.end, reason },
+            Fact::RunEnded { step, reason, command } => Self::RunEnded { at: step.end, reason, command },
             Fact::ThreadStarted(start) => Self::Other(json!({
                 "name": start.name,
                 "tags": start.tags,
@@ -168,8 +169,8 @@ impl Serialize for Payload {
                 trigger_message_id: trigger.as_ref(),
             }
             .serialize(serializer),
-            Self::RunEnded { at, reason } => {
-                RunEndedKeys { command_id: (), reason: *reason, stopped_at: *at }.serialize(serializer)
+            Self::RunEnded { at, reason, command } => {
+                RunEndedKeys { command_id: command.as_ref(), reason: *reason, stopped_at: *at }.serialize(serializer)
             }
             Self::Other(value) => value.serialize(serializer),
         }
@@ -228,9 +229,8 @@ struct RunStartedKeys<'a> {
 }
 
 #[derive(Serialize)]
-struct RunEndedKeys {
-    /// No client's command can be named yet.
-    command_id: (),
+struct RunEndedKeys<'a> {
+    command_id: Option<&'a CommandId>,
     reason: EndReason,
     stopped_at: Option<Timestamp>,
 }

@@ -15,11 +15,11 @@ use super::{ServerError, stop};
 use crate::app::{Answers, App};
 use crate::clock::Clock;
 use crate::config::{self, Config, FilesAt, Show, ShowErrors};
-use crate::conversation::{self, Cancelled, Conversations};
+use crate::conversation::{self, Cancel, Conversations, Told};
 use crate::file::{Bucket, BucketSettings, Files, LocalFolder, Storage};
 use crate::hook::HookRuntime;
 use crate::http::Live;
-use crate::id::{ExecutionId, ThreadId};
+use crate::id::ThreadId;
 use crate::journal::{Journal, JournalSettings, Watchdog, WatchdogSettings};
 use crate::session::fault::Faults;
 use crate::session::{Foundation, SessionSettings, Sessions};
@@ -234,8 +234,8 @@ impl Live for Conversations {
 
     async fn thread_renamed(&self, _: &ThreadId, _: &str) {}
 
-    async fn cancel(&self, thread: &ThreadId, expected: Option<ExecutionId>) -> Cancelled {
-        Conversations::cancel(self, thread, expected).await
+    async fn cancel(&self, thread: &ThreadId, cancel: Cancel) -> Told {
+        Conversations::cancel(self, thread, cancel).await
     }
 
     fn is_stopping(&self, thread: &ThreadId) -> bool {

@@ -188,7 +188,7 @@ impl Planner {
         };
         let (run, trigger, end) = match &record.fact {
             Fact::RunStarted { step, trigger } => (&step.id, trigger.clone(), None),
-            Fact::RunEnded { step, reason } => (&step.id, None, Some(("stopped", reason_text(*reason), by_source))),
+            Fact::RunEnded { step, reason, .. } => (&step.id, None, Some(("stopped", reason_text(*reason), by_source))),
             Fact::RunFailed { step, .. } => (&step.id, None, Some(("failed", "error", by_source))),
             Fact::RunLost { run, reason, .. } => (run, None, Some(("lost", lost_text(*reason), SettledBy::Watchdog))),
             _ => return,

@@ -17,6 +17,7 @@ mod line;
 mod outage;
 mod page;
 mod profile;
+mod quiet;
 mod resume;
 mod round_trip;
 mod screen;

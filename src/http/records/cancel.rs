@@ -9,9 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::access::Access;
 use super::error::RecordError;
-use crate::conversation::Cancelled;
-use crate::http::Shared;
-use crate::id::ExecutionId;
+use super::orphan::Orphans;
+use crate::conversation::{Cancel, Cancelled, Told};
+use crate::http::{Http, Shared};
+use crate::id::{CommandId, ExecutionId};
 
 /// Which execution the body of a request names; an empty body names none.
 fn expected(body: &[u8]) -> Result<Option<ExecutionId>, serde_json::Error> {
@@ -37,18 +38,35 @@ pub(super) async fn cancel(
     let expected = expected(&body).map_err(|_| RecordError::invalid("The body is not what it must be."))?;
     let place = (access.thread.clone(), key.to_owned());
     let command = http.commands.get(place, expected.clone()).ok_or(RecordError::key_reused())?;
-    let answer = command
-        .done
-        .get_or_init(|| async {
-            let id = uuid::Uuid::new_v4().to_string();
-            (id, http.live.cancel(&access.thread, expected).await)
-        })
-        .await;
+    // An error is no answer: whoever comes again with the key tries again.
+    let answer = command.done.get_or_try_init(|| stop(&http, &access, expected)).await?;
     match answer {
-        (id, Cancelled::Stopping) => {
-            Ok((StatusCode::ACCEPTED, Json(json!({ "status": "stopping", "command_id": id }))))
+        Cancelled::Stopping(command) => {
+            Ok((StatusCode::ACCEPTED, Json(json!({ "status": "stopping", "command_id": command }))))
         }
-        (_, Cancelled::AlreadyIdle) => Ok((StatusCode::OK, Json(json!({ "status": "already_idle" })))),
-        (_, Cancelled::Mismatch(running)) => Err(RecordError::other_execution(running.as_str())),
+        Cancelled::AlreadyIdle => Ok((StatusCode::OK, Json(json!({ "status": "already_idle" })))),
+        Cancelled::Mismatch(running) => Err(RecordError::other_execution(running.as_str())),
     }
+}
+
+/// Stops what runs here, and what nobody works on any more.
+async fn stop(http: &Http, access: &Access, expected: Option<ExecutionId>) -> Result<Cancelled, RecordError> {
+    let command = CommandId::random();
+    // Before the conversation is asked: whatever begins later is not among these.
+    let open = Orphans::open(http, access).await?;
+    let cancel = Cancel { expected: expected.clone(), command: command.clone() };
+    let Told { cancelled, runs } = http.live.cancel(&access.thread, cancel).await;
+    let mut orphans = open.without(&runs).settled_meanwhile(http, access).await?;
+    let newest = orphans.newest().cloned();
+    if let Some(expected) = &expected {
+        orphans.only(expected);
+    }
+    let has_some = orphans.newest().is_some();
+    orphans.end(http, access, &command).await?;
+    Ok(match (cancelled, newest) {
+        (Cancelled::Stopping(command), _) => Cancelled::Stopping(command),
+        _ if has_some => Cancelled::Stopping(command),
+        (Cancelled::AlreadyIdle, Some(newest)) => Cancelled::Mismatch(newest),
+        (other, _) => other,
+    })
 }

@@ -8,6 +8,7 @@ mod error;
 mod follow;
 mod frame;
 mod once;
+mod orphan;
 mod page;
 mod patience;
 mod position;

@@ -20,8 +20,8 @@ const MOST: usize = 10_000;
 pub(super) struct Command {
     expected: Option<ExecutionId>,
     since: Instant,
-    /// Its id, and the answer. Whoever comes while it is under way waits for it.
-    pub(super) done: OnceCell<(String, Cancelled)>,
+    /// The answer. Whoever comes while it is under way waits for it.
+    pub(super) done: OnceCell<Cancelled>,
 }
 
 /// The commands of the last minutes.

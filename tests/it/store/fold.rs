@@ -80,7 +80,7 @@ pub fn fact(thread: &ThreadId, (kind, id, other, salt): (u8, u8, u8, u8), n: i64
         7 => Fact::StepUpdated(it),
         8 => Fact::StepEnded(it),
         9 => Fact::RunStarted { step: run, trigger: Some(name(other)) },
-        10 => Fact::RunEnded { step: run, reason: EndReason::Completed },
+        10 => Fact::RunEnded { step: run, reason: EndReason::Completed, command: None },
         11 => Fact::RunLost { run: name(id), lost_at: at(n), reason: LostReason::LeaseExpired },
         12 => Fact::AskEnded { ask: name(id), outcome: Outcome::TimedOut },
         13 => Fact::Element(element),
@@ -235,7 +235,7 @@ async fn updates_bring_nothing_back(database: &Database) {
         record("2", Fact::Message { step: said.clone(), interrupted: false }),
         record("3", Fact::StepDeleted("run".into())),
         record("4", Fact::StepDeleted("said".into())),
-        record("5", Fact::RunEnded { step: run, reason: EndReason::Superseded }),
+        record("5", Fact::RunEnded { step: run, reason: EndReason::Superseded, command: None }),
         record("6", Fact::MessageUpdated(said)),
     ];
     db.append(&[append(&thread, records)]).await.unwrap();

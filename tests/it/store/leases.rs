@@ -71,7 +71,8 @@ async fn i24_servers_that_sweep_together_settle_each_run_once(database: &Databas
     for (thread, _) in &begun_runs {
         let read = one.records(thread, 2, None, 10).await.unwrap();
         assert_eq!(read.iter().map(|record| record.record_type.as_str()).collect::<Vec<_>>(), ["task_lost"]);
-        assert_eq!((read[0].source.as_str(), &read[0].attributes["reason"]), ("watchdog", &"lease_expired".into()));
+        let said: serde_json::Value = serde_json::from_str(&read[0].attributes).unwrap();
+        assert_eq!((read[0].source.as_str(), &said["reason"]), ("watchdog", &"lease_expired".into()));
         let shown = one.thread(thread).await.unwrap().unwrap();
         assert!(shown.incomplete.contains("execution_lost"));
         assert!(shown.thread.steps[0].end.is_some(), "a lost run is not shown as running");

@@ -5,74 +5,16 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use rejoinder::protocol::Thread;
 use serde_json::Value;
 
+use super::folded::{Folded, ids_of, messages_of};
+use super::talk::Talk;
 use crate::support::database::{Database, on_both};
 use crate::support::page::{Cut, Visitor, sign_in};
 use crate::support::program::Launch;
 use crate::support::sse::{Frame, Sse, sequences};
 
 on_both!(a_follower_beside_a_frontend_has_what_the_store_has);
-
-/// What events say, folded: what each message and step is, by id.
-#[derive(Default)]
-struct Folded(BTreeMap<String, Entity>);
-
-#[derive(Clone, Debug, PartialEq)]
-struct Entity {
-    parent: Option<String>,
-    text: String,
-    is_message: bool,
-}
-
-impl Folded {
-    fn apply(&mut self, event: &Value) {
-        let payload = &event["payload"];
-        let text = |key: &str| payload[key].as_str().unwrap_or_default().to_owned();
-        let parent = payload["parent_id"].as_str().map(str::to_owned);
-        match event["type"].as_str().unwrap() {
-            "message.completed" | "message.updated" | "interaction.requested" => {
-                self.0.insert(text("message_id"), Entity { parent, text: text("content"), is_message: true });
-            }
-            "tool.completed" => {
-                let said = if payload["error"].is_null() { text("output") } else { text("error") };
-                self.0.insert(text("tool_call_id"), Entity { parent, text: said, is_message: false });
-            }
-            "step.started" | "step.updated" | "step.completed" => {
-                self.0.insert(text("step_id"), Entity { parent, text: text("output"), is_message: false });
-            }
-            "execution.started" => {
-                let run = event["execution_id"].as_str().unwrap().to_owned();
-                self.0.insert(run, Entity { parent, text: String::new(), is_message: false });
-            }
-            "message.deleted" => self.delete(&text("message_id")),
-            _ => {}
-        }
-    }
-
-    /// With everything below it.
-    fn delete(&mut self, id: &str) {
-        self.0.remove(id);
-        let below: Vec<String> = self
-            .0
-            .iter()
-            .filter(|(_, entity)| entity.parent.as_deref() == Some(id))
-            .map(|(id, _)| id.clone())
-            .collect();
-        below.iter().for_each(|id| self.delete(id));
-    }
-
-    fn messages(&self) -> BTreeMap<String, String> {
-        let messages = self.0.iter().filter(|(_, entity)| entity.is_message);
-        messages.map(|(id, entity)| (id.clone(), entity.text.clone())).collect()
-    }
-}
-
-fn messages_of(thread: &Thread) -> BTreeMap<String, String> {
-    let messages = thread.steps.iter().filter(|step| step.is_message());
-    messages.map(|step| (step.id.to_string(), step.output.clone())).collect()
-}
 
 async fn follow(base: &str, visitor: &Visitor, thread: &str, after: Option<&str>) -> Sse {
     let url = format!("{base}/sessions/{thread}/events");
@@ -91,12 +33,11 @@ async fn a_follower_beside_a_frontend_has_what_the_store_has(database: &Database
     let mut random = StdRng::seed_from_u64(seed);
     let server = Launch::reference().on(database).start().await;
     let visitor = sign_in(server.addr(), "anna").await;
-    let mut page = visitor.page();
-    page.come(server.addr()).await;
-    page.until_text("hello").await;
-    let first = page.send("first");
-    page.until_answered(&first).await;
-    let thread = page.thread();
+    let mut talk = Talk::new(visitor.page(), server.addr(), StdRng::seed_from_u64(random.random()));
+    talk.come(server.addr()).await;
+    talk.page.until_text("hello").await;
+    talk.say("first").await;
+    let thread = talk.page.thread();
     let base = server.base().to_owned();
 
     // The follower cuts its own line as well, and comes back with the last id that it saw.
@@ -124,23 +65,19 @@ async fn a_follower_beside_a_frontend_has_what_the_store_has(database: &Database
             }
         }
     });
-    for round in 0..rounds {
-        let text = match random.random_range(0..7) {
-            0 => format!("/many {}", random.random_range(1..6)),
-            1 | 2 => format!("/stream {} {}", random.random_range(1..60), random.random_range(0..4)),
-            3 => format!("/tool {round}"),
-            4 => "/error oh".to_owned(),
-            _ => format!("say {round}"),
-        };
-        let id = page.send(&text);
+    for _ in 0..rounds {
+        talk.turn().await;
         if random.random_bool(0.1) {
-            page.cut(Cut::Reset).await;
-            page.come(server.addr()).await;
+            let text = format!("say {}", random.random::<u32>());
+            let id = talk.page.send(&text);
+            talk.page.cut(Cut::Reset).await;
+            talk.come(server.addr()).await;
             // What was said into a dying line may never have been heard.
-            page.send_as(&id, &text);
+            talk.page.send_as(&id, &text);
+            talk.page.until_answered(&id).await;
         }
-        page.until_answered(&id).await;
     }
+    let page = talk.page;
     let stored = visitor.stored(server.addr(), &page).await;
     let snapshot = reqwest::Client::new().get(format!("{}/sessions/{thread}", server.base()));
     let snapshot: Value = snapshot.header("cookie", &visitor.cookie).send().await.unwrap().json().await.unwrap();
@@ -149,9 +86,10 @@ async fn a_follower_beside_a_frontend_has_what_the_store_has(database: &Database
     let frames = tokio::time::timeout(Duration::from_secs(20), following).await.unwrap().unwrap();
 
     assert_eq!(sequences(&frames), (1..=latest).collect::<Vec<_>>(), "each once, in order");
-    let mut folded = Folded::default();
-    frames.iter().filter(|frame| frame.is_event()).for_each(|frame| folded.apply(&frame.json()));
+    let events: Vec<Value> = frames.iter().filter(|frame| frame.is_event()).map(Frame::json).collect();
+    let folded = Folded::of(&events);
     assert_eq!(folded.messages(), messages_of(&stored), "the follower has what the store has");
+    assert_eq!(folded.ids(), ids_of(&stored));
     let shown: BTreeMap<String, String> = page.look(|seen| {
         let messages = seen.screen.steps().filter(|step| step.is_message());
         messages.map(|step| (step.id.to_string(), step.output.clone())).collect()

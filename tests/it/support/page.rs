@@ -248,6 +248,17 @@ impl Page {
         id
     }
 
+    /// Answers the open question with what is no text: a button, a form, files.
+    pub fn answer_with(&mut self, value: Value) {
+        let mut ack = None;
+        self.seen.send_modify(|seen| {
+            seen.screen.apply(&ServerEvent::ClearAsk);
+            ack = seen.ack.take();
+        });
+        let ack = ack.expect("no question is open");
+        self.say(format!("43{ack}{}", json!([value])));
+    }
+
     /// Ends the line. What the library had not sent is gone with it.
     pub async fn cut(&mut self, how: Cut) {
         if let Some(line) = self.line.take() {

@@ -48,6 +48,7 @@ pub fn server_event(name: &str, argument: Value) -> ServerEvent {
         "set_modes" => ServerEvent::SetModes(read(argument)),
         "set_favorites" => ServerEvent::SetFavorites(read(argument)),
         "audio_connection" => ServerEvent::AudioConnection(argument == "on"),
+        "window_message" => ServerEvent::WindowMessage(argument),
         "toast" => ServerEvent::Toast(Toast { message: text("message"), kind: colour(&text("type")) }),
         other => panic!("the server sent {other}: {argument}"),
     }
@@ -61,15 +62,17 @@ fn read<T: DeserializeOwned>(argument: Value) -> T {
     serde_json::from_value(argument.clone()).unwrap_or_else(|why| panic!("{why}: {argument}"))
 }
 
-/// Only questions for a text are asked by the apps of these tests.
+/// Questions for files are asked by none of the apps of these tests.
 fn ask(argument: Value) -> Ask {
     let spec = &argument["spec"];
-    assert_eq!(spec["type"], "text", "{argument}");
-    let spec = AskSpec {
-        step_id: spec["step_id"].as_str().unwrap().into(),
-        timeout: spec["timeout"].as_u64().unwrap(),
-        kind: AskKind::Text,
+    let kind = match spec["type"].as_str().unwrap() {
+        "text" => AskKind::Text,
+        "action" => AskKind::Action { keys: read(spec["keys"].clone()) },
+        "element" => AskKind::Element { element_id: read(spec["element_id"].clone()) },
+        other => panic!("a question for {other}: {argument}"),
     };
+    let spec =
+        AskSpec { step_id: spec["step_id"].as_str().unwrap().into(), timeout: spec["timeout"].as_u64().unwrap(), kind };
     Ask { msg: read(argument["msg"].clone()), spec }
 }
 

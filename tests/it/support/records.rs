@@ -59,7 +59,10 @@ pub fn run_started(thread: &ThreadId, run: &StepId) -> Record {
 pub fn run_ended(thread: &ThreadId, run: &StepId, reason: EndReason) -> Record {
     let mut step = step(thread, run.as_str(), StepKind::Run, 0);
     (step.start, step.end) = (Some(at(0)), Some(at(9)));
-    Record { execution: Some(run.clone()), ..record(format!("end-{run}"), Fact::RunEnded { step, reason }) }
+    Record {
+        execution: Some(run.clone()),
+        ..record(format!("end-{run}"), Fact::RunEnded { step, reason, command: None })
+    }
 }
 
 pub fn append(thread: &ThreadId, records: Vec<Record>) -> Append {

@@ -87,6 +87,9 @@ impl Reader {
                 other => panic!("unknown field {other:?}"),
             }
         }
+        // I-39, wherever a stream is read. Red when a preview, a notice or a sign of life carries one.
+        let proves = ["message", "ready", "checkpoint", "reset"].contains(&frame.name.as_str());
+        assert!(frame.id.is_none() || proves, "a position on what proves none: {frame:?}");
         self.at += end + 2;
         Some(frame)
     }
@@ -154,6 +157,16 @@ impl Sse {
             frames.push(frame);
             if is_it {
                 return frames;
+            }
+        }
+    }
+
+    /// The next event of this type, whatever comes before it.
+    pub async fn until_event(&mut self, event_type: &str) -> Value {
+        loop {
+            let frame = self.next().await.unwrap_or_else(|| panic!("it ended without {event_type}"));
+            if frame.is_event() && frame.json()["type"] == event_type {
+                return frame.json();
             }
         }
     }
