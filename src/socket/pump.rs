@@ -92,6 +92,7 @@ impl<T: Tab> Pump<T> {
     /// Pumps until the socket is gone, replaced, or the server stops.
     pub(super) async fn run(mut self) {
         let end = self.pump().await;
+        self.hear_out();
         self.prove();
         match end {
             End::Stopped => self.desk.house.keep(Arc::clone(&self.desk)),
@@ -133,17 +134,27 @@ impl<T: Tab> Pump<T> {
                     return End::Stopped;
                 }
                 () = &mut timer, if is_armed => {}
-                answer = self.asks.next() => {
-                    if let Answer { entry, value: Some(value) } = answer {
-                        desk.tab.answered(entry, value);
-                    }
-                }
+                answer = self.asks.next() => self.take(answer),
                 batch = desk.tab.next(BATCH), if is_hungry => match batch {
                     Some(batch) if self.is_behind => self.pending = merge(batch.into()),
                     Some(batch) => self.pending = batch.into(),
                     None => is_ours = false,
                 },
             }
+        }
+    }
+
+    /// Answers that came before the end of the line and were not looked at yet: they count like any other, or the page
+    /// would be asked again what it has answered.
+    fn hear_out(&mut self) {
+        while let Some(answer) = self.asks.next().now_or_never() {
+            self.take(answer);
+        }
+    }
+
+    fn take(&self, answer: Answer) {
+        if let Answer { entry, value: Some(value) } = answer {
+            self.desk.tab.answered(entry, value);
         }
     }
 

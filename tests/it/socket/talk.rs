@@ -94,6 +94,24 @@ async fn questions_are_answered_by_acknowledging() {
     assert_eq!(answers, [(third, json!({"x": 1})), (first, Value::Null), (second, Value::Null)]);
 }
 
+/// Red when the end of a line hides the answer that came right before it: the page would be asked again.
+#[tokio::test]
+async fn an_answer_counts_though_its_line_ends_right_behind_it() {
+    let house = House::open().await;
+    for (session, end) in [("left", "41"), ("closed", "1")] {
+        let mut page = Raw::connect(house.address, session).await;
+        let tab = house.tabs.tab(session);
+        let call = rejoinder::protocol::CallId(1);
+        let asked = tab.push(ServerEvent::CallFn { call, name: "a".into(), args: json!({}) });
+        assert!(page.packet().await.unwrap().starts_with("421[\"call_fn\""), "{end}");
+        page.feed("431[7]").await;
+        page.feed(end).await;
+        page.flush().await;
+        tab.until_gone(1).await;
+        assert_eq!(tab.state.lock().unwrap().answers, [(asked, json!(7))], "{end}");
+    }
+}
+
 /// Red when a packet that cannot be read takes more down than its own line.
 #[tokio::test]
 async fn a_broken_packet_ends_its_line_only() {
