@@ -96,7 +96,7 @@ async fn singles(store: Arc<dyn Store>, threads: &[ThreadId]) {
 }
 
 fn append(thread: &ThreadId, records: Vec<Record>) -> Append {
-    Append { thread: thread.clone(), owner: None, records, once: false }
+    Append { thread: thread.clone(), owner: None, records, hinge: None }
 }
 
 fn now() -> Timestamp {

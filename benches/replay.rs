@@ -85,7 +85,7 @@ async fn fill(url: &str, thread: &ThreadId) {
         records.push(record(number, Fact::Message { step, interrupted: false }));
         if records.len() == 200 || number == EVENTS - 1 {
             let records = std::mem::take(&mut records);
-            let append = Append { thread: thread.clone(), owner: Some("ada".into()), records, once: false };
+            let append = Append { thread: thread.clone(), owner: Some("ada".into()), records, hinge: None };
             store.append(&[append]).await.unwrap().remove(0).unwrap();
         }
     }

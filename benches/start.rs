@@ -97,7 +97,7 @@ async fn fill(url: &str, records: usize) {
             step.output = "The quick brown fox jumps over the lazy dog. ".repeat(7);
             all.push(record(&thread, Source::Assistant, Fact::Message { step, interrupted: false }));
         }
-        batch.push(Append { thread, owner: Some("ada".into()), records: all, once: false });
+        batch.push(Append { thread, owner: Some("ada".into()), records: all, hinge: None });
         if batch.len() == 10 {
             store_all(&*store, &mut batch).await;
         }

@@ -14,13 +14,14 @@ use super::ask::OpenAsk;
 use super::context::Context;
 use super::feed::{Audience, Item, Then};
 use super::job::Job;
+use super::run::{Closed, Ended};
 use super::state::{Conversation, Listening, Stage};
 use super::tab::{Member, TabId};
 use crate::chat::{About, HookEnd, Speaker, Values};
 use crate::hook::ResumedThread;
 use crate::id::StepId;
 use crate::protocol::{ServerEvent, Step, StoredFile, Thread};
-use crate::record::Record;
+use crate::record::{EndReason, Record};
 use crate::screen::fold_onto;
 
 /// Keys of a thread's metadata that are not values of the user session (chat-wire 2.8).
@@ -275,22 +276,24 @@ impl Conversation {
     /// The thread was deleted: what runs in it ends, its tabs are told.
     pub(super) fn deleted(&mut self) {
         self.stage = Stage::Deleted;
+        // The pages see every run and text end. The records of it go with the thread.
+        let (mut shows, mut gone) = (Vec::new(), Vec::new());
+        for run in self.runs.keys().cloned().collect::<Vec<StepId>>() {
+            let ended = Ended::Overruled(EndReason::SessionCleared);
+            if let Some(Closed { step, .. }) = self.close_run(&run, ended, &mut gone, &mut shows) {
+                shows.push((Audience::All, ServerEvent::UpdateMessage(step)));
+            }
+        }
         self.asks.clear();
         self.calls.clear();
         self.growing.clear();
-        for run in self.runs.values() {
-            run.cancel.cancel();
-        }
-        self.runs.clear();
         let toast = crate::protocol::Toast {
             message: "This conversation was deleted.".into(),
             kind: crate::protocol::ToastKind::Warning,
         };
-        let shows = vec![
-            (Audience::All, ServerEvent::ClearAsk),
-            (Audience::All, ServerEvent::TaskEnd),
-            (Audience::All, ServerEvent::Toast(toast)),
-        ];
+        shows.extend(
+            [ServerEvent::ClearAsk, ServerEvent::TaskEnd, ServerEvent::Toast(toast)].map(|it| (Audience::All, it)),
+        );
         self.items.push(Item::show(shows));
     }
 }

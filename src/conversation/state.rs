@@ -192,7 +192,7 @@ impl Conversation {
             }
             Stage::Deleted => None,
             Stage::Saved if records.is_empty() => None,
-            Stage::Saved => Some(self.append(records, false)),
+            Stage::Saved => Some(self.append(records, None)),
         };
         let then = match then {
             // Nobody has to be asked: it waits for the first interaction with all that is there, or is refused.
@@ -209,9 +209,9 @@ impl Conversation {
         self.items.push(Item { shows, append, then, joins: None, place, piece: None });
     }
 
-    pub(super) fn append(&self, records: Vec<Record>, once: bool) -> Append {
+    pub(super) fn append(&self, records: Vec<Record>, hinge: Option<usize>) -> Append {
         let owner = self.owner.as_ref().map(|owner| owner.identifier.clone());
-        Append { thread: self.thread.clone(), owner, records, once }
+        Append { thread: self.thread.clone(), owner, records, hinge }
     }
 
     pub(super) fn record(&self, run: Option<StepId>, source: Source, fact: Fact) -> Record {

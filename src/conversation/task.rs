@@ -168,13 +168,15 @@ impl Task {
     /// The store has spoken of one append.
     fn stored(&mut self, then: Then, verdict: Verdict) {
         let problem = match verdict {
-            Ok(Ok(outcomes)) if outcomes.contains(&Stored::Skipped) => {
-                if let Then::Start(run) = then {
-                    self.state.known_before(&run);
+            Ok(Ok(outcomes)) => match problem(&outcomes) {
+                None if outcomes.contains(&Stored::Skipped) => {
+                    if let Then::Start(run) | Then::Open(run, _) = then {
+                        self.state.known_before(&run);
+                    }
+                    return;
                 }
-                return;
-            }
-            Ok(Ok(outcomes)) => problem(&outcomes),
+                problem => problem,
+            },
             Ok(Err(refused @ (Refused::NotYours | Refused::Deleted))) => {
                 if let Then::Open(run, append) = then {
                     return self.move_to_fresh_thread(run, *append);

@@ -34,9 +34,10 @@ impl Conversation {
         self.context.put(&step);
         self.context.attach(&message.id, message.shared_files());
         let first = self.first_interaction(&interaction_of(&message), &member);
-        let once = first.is_none();
+        let begins = first.is_some();
         let mut records = first.clone().map(|(records, _)| records).unwrap_or_default();
         let said = Fact::Message { step: step.clone(), interrupted: false };
+        let hinge = Some(records.len());
         records.push(Record::derived(&self.thread, None, 0, Source::User, self.clock.now(), said));
         let elements = self.attached(&message);
         records.extend(elements.iter().map(|element| self.record(None, Source::User, Fact::Element(element.clone()))));
@@ -56,11 +57,11 @@ impl Conversation {
         }
         shows.extend(elements.into_iter().map(|element| (Audience::All, ServerEvent::Element(Arc::new(element)))));
         self.note(&shows);
-        let append = self.append(records, once);
+        let append = self.append(records, hinge);
         self.remember_unstored(&append, &shows);
         let then = match run {
-            Some(Beginning { step, .. }) if once => Then::Start(step.id),
-            Some(Beginning { step, .. }) => Then::Open(step.id, Box::new(append.clone())),
+            Some(Beginning { step, .. }) if begins => Then::Open(step.id, Box::new(append.clone())),
+            Some(Beginning { step, .. }) => Then::Start(step.id),
             None => Then::Nothing,
         };
         let place = self.appends;

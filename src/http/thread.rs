@@ -187,7 +187,7 @@ pub(super) async fn whole(http: &Http, id: &ThreadId) -> Result<Thread, ApiError
 pub(super) async fn append(http: &Http, thread: &Own, fact: Fact) -> Result<(), ApiError> {
     let record =
         Record { id: RecordId::random(), execution: None, source: Source::User, produced_at: http.clock.now(), fact };
-    let append = Append { thread: thread.id.clone(), owner: thread.owner.clone(), records: vec![record], once: false };
+    let append = Append { thread: thread.id.clone(), owner: thread.owner.clone(), records: vec![record], hinge: None };
     match http.journal.submit_or_withdraw(append).await.await? {
         Ok(stored) => match stored.first() {
             Some(Stored::Appended(_) | Stored::Duplicate(_)) => Ok(()),

@@ -60,7 +60,7 @@ impl Session {
         let (id, produced_at) = (RecordId::random(), self.home.clock.now());
         let fact = Fact::MessageUpdated(step.clone());
         let record = Record { id, execution: None, source: Source::User, produced_at, fact };
-        let append = Append { thread, owner, records: vec![record], once: false };
+        let append = Append { thread, owner, records: vec![record], hinge: None };
         if matches!(self.home.journal.submit_or_withdraw(append).await.await, Ok(Ok(_))) {
             self.outbox.show(ServerEvent::UpdateMessage(Arc::new(step)));
         }

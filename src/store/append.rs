@@ -153,11 +153,11 @@ async fn attempt(works: &dyn Works, work: &mut dyn Work, append: &Prepared) -> R
 async fn record_by_record(works: &dyn Works, work: &mut dyn Work, append: &Prepared) -> Result<Appended, Failure> {
     let mut outcomes: Vec<Stored> = Vec::with_capacity(append.records.len());
     for record in &append.records {
-        if append.once && outcomes.first().is_some_and(|first| !matches!(first, Stored::Appended(_))) {
+        if append.hangs(&outcomes) {
             outcomes.push(Stored::Skipped);
             continue;
         }
-        let alone = Prepared { records: vec![record.clone()], once: false, ..append.clone() };
+        let alone = Prepared { records: vec![record.clone()], hinge: None, ..append.clone() };
         work.mark().await?;
         match attempt(works, work, &alone).await {
             Ok(Ok(mut stored)) => outcomes.extend(stored.pop()),

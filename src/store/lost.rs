@@ -141,7 +141,7 @@ impl Left {
         }
         Ok(records
             .into_iter()
-            .map(|(thread, records)| as_server(Append { thread, owner: None, records, once: false }))
+            .map(|(thread, records)| as_server(Append { thread, owner: None, records, hinge: None }))
             .collect())
     }
 }

@@ -62,9 +62,9 @@ pub struct Append {
     pub owner: Option<String>,
     /// In order. The order is kept.
     pub records: Vec<Record>,
-    /// When the first record is known already, store none of the others: a message that comes again starts no
-    /// second run (promise 10).
-    pub once: bool,
+    /// The place of a record without which those after it mean nothing: when it is not stored by this append, they are
+    /// not stored either. A message that comes again, or under an id that is in use elsewhere, starts no run (promise 10).
+    pub hinge: Option<usize>,
 }
 
 /// What became of one record.
@@ -84,7 +84,7 @@ pub enum Stored {
     ForeignId,
     /// The database would not take it; kept aside, the thread is incomplete from now on.
     Rejected(&'static str),
-    /// Not stored because the first record of a `once` append was known.
+    /// Not stored because the append's hinge was not.
     Skipped,
 }
 

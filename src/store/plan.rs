@@ -72,7 +72,9 @@ impl Planner {
         self.admit(append)?;
         let mut outcomes = Vec::with_capacity(append.records.len());
         for record in &append.records {
-            if append.once && outcomes.first().is_some_and(|first| !matches!(first, Stored::Appended(_))) {
+            // What an append whose answer was lost has stored is found again, not skipped.
+            let known = self.records.contains_key(&(append.thread.clone(), record.id.clone()));
+            if append.hangs(&outcomes) && !known {
                 outcomes.push(Stored::Skipped);
                 continue;
             }

@@ -1,7 +1,7 @@
 //! What happens to a record before any transaction: cleaning, its one spelling, its size.
 
-use super::Append;
 use super::mark::hex;
+use super::{Append, Stored};
 use crate::id::{ExecutionId, RecordId, ThreadId};
 use crate::protocol::Timestamp;
 use crate::record::{Fact, Record, Source};
@@ -24,7 +24,15 @@ pub(super) struct Prepared {
     pub thread: ThreadId,
     pub guard: Guard,
     pub records: Vec<PreparedRecord>,
-    pub once: bool,
+    pub hinge: Option<usize>,
+}
+
+impl Prepared {
+    /// Whether the next record hangs on one that these outcomes say was not stored now.
+    pub fn hangs(&self, outcomes: &[Stored]) -> bool {
+        let hinge = self.hinge.and_then(|place| outcomes.get(place));
+        hinge.is_some_and(|outcome| !matches!(outcome, Stored::Appended(_)))
+    }
 }
 
 /// A record, ready for a transaction.
@@ -56,7 +64,7 @@ pub(super) fn prepare(batch: &[Append]) -> Vec<Prepared> {
             thread: append.thread.clone(),
             guard: Guard::Owner(append.owner.clone()),
             records: append.records.iter().map(prepare_record).collect(),
-            once: append.once,
+            hinge: append.hinge,
         })
         .collect()
 }

@@ -67,5 +67,5 @@ impl Orphans {
 
 fn append(access: &Access, records: Vec<crate::record::Record>) -> Append {
     let owner = access.user.as_ref().map(|user| user.identifier.clone());
-    Append { thread: access.thread.clone(), owner, records, once: false }
+    Append { thread: access.thread.clone(), owner, records, hinge: None }
 }

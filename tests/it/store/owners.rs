@@ -16,7 +16,7 @@ on_both! {
     p22_anonymous_threads_are_nobodys_else,
     p18_a_deleted_thread_stays_deleted,
     p18_a_deletion_waits_for_what_is_being_written,
-    p10_once_stores_the_rest_only_with_the_first,
+    p10_what_hangs_on_a_record_is_stored_only_with_it,
     a_client_cannot_take_the_step_of_another_thread,
     ids_taken_inside_one_batch_are_foreign_as_well,
     only_a_start_makes_a_thread,
@@ -156,12 +156,13 @@ async fn p18_a_deletion_waits_for_what_is_being_written(database: &Database) {
     }
 }
 
-/// Red when: the first record's fate is not looked at.
-async fn p10_once_stores_the_rest_only_with_the_first(database: &Database) {
+/// Red when: the fate of the record that the others hang on is not looked at; or what an append stored whose answer was
+/// lost is taken for not stored when it comes again.
+async fn p10_what_hangs_on_a_record_is_stored_only_with_it(database: &Database) {
     let db = database.open().await;
     let thread = started(&*db).await;
     let turn = |run: &str| Append {
-        once: true,
+        hinge: Some(0),
         ..append(&thread, vec![text(&thread, "hello"), run_started(&thread, &run.into())])
     };
     // Twice in one batch, as from two tabs, and again later.
@@ -175,8 +176,17 @@ async fn p10_once_stores_the_rest_only_with_the_first(database: &Database) {
     let other = started(&*db).await;
     let mut stolen = text(&other, "steal");
     stolen.fact = message(&other, &format!("hello-{thread}"), "x");
-    let append = Append { once: true, ..append(&other, vec![stolen, run_started(&other, &"run4".into())]) };
-    assert_eq!(db.append(&[append]).await.unwrap(), [Ok(vec![Stored::ForeignId, Stored::Skipped])]);
+    let run4 = run_started(&other, &"run4".into());
+    let append = |records, hinge| Append { hinge: Some(hinge), ..append(&other, records) };
+    let outcomes = db.append(&[append(vec![stolen.clone(), run4.clone()], 0)]).await.unwrap();
+    assert_eq!(outcomes, [Ok(vec![Stored::ForeignId, Stored::Skipped])]);
+    // As in the append that begins a thread: what comes before the message is stored all the same.
+    let outcomes = db.append(&[append(vec![text(&other, "first"), stolen, run4], 1)]).await.unwrap();
+    assert_eq!(outcomes, [Ok(vec![Stored::Appended(Some(2)), Stored::ForeignId, Stored::Skipped])]);
+    let turn = || append(vec![text(&other, "next"), run_started(&other, &"run5".into())], 0);
+    let _answer_lost = db.append(&[turn()]).await.unwrap();
+    let again = db.append(&[turn()]).await.unwrap();
+    assert_eq!(again, [Ok(vec![Stored::Duplicate(Some(3)), Stored::Duplicate(Some(4))])]);
 }
 
 /// Red when: the upsert does not ask which thread a row is of.

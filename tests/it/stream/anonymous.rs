@@ -44,7 +44,7 @@ async fn visitor(server: &Running) -> Page {
 /// Stores a note as the server does.
 async fn write(server: &Running, thread: &ThreadId, number: u64) {
     let records: Vec<Record> = vec![note(thread, number)];
-    let append = Append { thread: thread.clone(), owner: None, records, once: false };
+    let append = Append { thread: thread.clone(), owner: None, records, hinge: None };
     server.journal.submit(append).await.await.unwrap().unwrap();
 }
 

@@ -72,15 +72,17 @@ impl Memory {
             None => return Err(Refused::NoThread),
         };
         let records = threads.entry(append.thread.clone()).or_default();
-        let skip = append.once && append.records.first().is_some_and(|record| known.contains(&record.id));
+        let hinge = append.hinge.and_then(|place| Some((place, append.records.get(place)?)));
+        let hangs_from = hinge.filter(|(_, record)| known.contains(&record.id)).map(|(place, _)| place);
         Ok(append
             .records
             .iter()
-            .map(|record| {
+            .enumerate()
+            .map(|(place, record)| {
                 if known.contains(&record.id) {
                     return Stored::Duplicate(None);
                 }
-                if skip {
+                if hangs_from.is_some_and(|from| place > from) {
                     return Stored::Skipped;
                 }
                 records.push(record.clone());

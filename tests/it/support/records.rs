@@ -66,7 +66,7 @@ pub fn run_ended(thread: &ThreadId, run: &StepId, reason: EndReason) -> Record {
 }
 
 pub fn append(thread: &ThreadId, records: Vec<Record>) -> Append {
-    Append { thread: thread.clone(), owner: Some(ANNA.into()), records, once: false }
+    Append { thread: thread.clone(), owner: Some(ANNA.into()), records, hinge: None }
 }
 
 /// Stores records of Anna's thread and gives what became of each.
