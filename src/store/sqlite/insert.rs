@@ -66,7 +66,7 @@ impl Insert {
             let power = rows.len().next_power_of_two().ilog2();
             let Some(text) = usize::try_from(power).ok().and_then(|power| self.texts.get(power)) else { continue };
             let query = sqlx::query(AssertSqlSafe(text.clone()));
-            rows.iter().fold(query, |query, row| bind(query, row)).execute(&mut *connection).await?;
+            rows.iter().fold(query, &bind).execute(&mut *connection).await?;
         }
         Ok(())
     }

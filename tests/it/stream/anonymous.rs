@@ -53,7 +53,7 @@ fn told(frames: &[Frame], number: u64) -> bool {
 }
 
 /// I-42, I-43. Red when a thread without an owner is anybody's; when any live session will do; when the right is checked at
-/// the beginning only; when a session that ended counts until it is forgotten.
+/// the beginning only.
 async fn whoever_holds_the_session_follows_and_nobody_else(database: &Database) {
     let url = database.url().to_owned();
     let mut tuning = Tuning::default();

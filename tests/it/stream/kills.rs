@@ -30,10 +30,10 @@ struct Follower {
 }
 
 impl Follower {
-    async fn open(&self, server: SocketAddr, after: Option<&str>) -> Sse {
+    async fn open(&self, server: SocketAddr, after: Option<&str>) -> Option<Sse> {
         let request = Client::new().get(format!("http://{server}/sessions/{}/events", self.thread));
         let request = request.header("cookie", &self.visitor.cookie);
-        Sse::open(match after {
+        Sse::open_if_there(match after {
             Some(after) => request.header("last-event-id", after),
             None => request,
         })
@@ -54,7 +54,7 @@ impl Follower {
     /// Follows until the server is gone.
     async fn follow(&mut self, server: SocketAddr) {
         let last = self.last.clone();
-        let mut stream = self.open(server, last.as_deref()).await;
+        let Some(mut stream) = self.open(server, last.as_deref()).await else { return };
         let mut next = last.as_deref().map(|id| id.split('.').nth(1).unwrap().parse::<u64>().unwrap() + 1);
         while let Some(frame) = stream.next().await {
             self.hear(&frame);
@@ -68,7 +68,7 @@ impl Follower {
 
     /// Reads everything from the beginning: what was told is there, and nothing is missing. Gives the events.
     async fn check(&mut self, server: SocketAddr) -> Vec<Value> {
-        let frames = self.open(server, None).await.until("ready").await;
+        let frames = self.open(server, None).await.expect("it is there").until("ready").await;
         frames.iter().for_each(|frame| self.hear(frame));
         let numbers = sequences(&frames);
         assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());

@@ -106,7 +106,18 @@ impl Sse {
 
     /// Opens a stream, or gives what was answered instead.
     pub async fn try_open(request: RequestBuilder) -> Result<Self, Answer> {
-        let response = request.send().await.unwrap();
+        Self::of(request.send().await.unwrap()).await
+    }
+
+    /// Opens a stream of a server that may be killed this moment; none when it is gone.
+    pub async fn open_if_there(request: RequestBuilder) -> Option<Self> {
+        match Self::of(request.send().await.ok()?).await {
+            Ok(stream) => Some(stream),
+            Err(answer) => panic!("{}: {}", answer.status, answer.text),
+        }
+    }
+
+    async fn of(response: Response) -> Result<Self, Answer> {
         if response.status() != StatusCode::OK {
             let (status, headers) = (response.status(), response.headers().clone());
             return Err(Answer { status, headers, text: response.text().await.unwrap() });
