@@ -1,5 +1,6 @@
 //! A thread that was sent and may not have arrived: kept up to date, since the page replaces its whole list by it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Number, fold};
@@ -7,8 +8,10 @@ use crate::id::StepId;
 use crate::protocol::{Element, ServerEvent, Step, Thread, Token};
 
 /// Brings a thread that was read from the store up to date with events that may or may not be in it already. An update
-/// of a step that it does not have brings the step: the store had not heard of it yet.
+/// of a step that it does not have brings the step: the store had not heard of it yet. Such a step stands where its time
+/// puts it, as it will when the store has it: a text that still grows may be older than one that is stored.
 pub fn fold_onto(thread: Thread, events: &[ServerEvent]) -> Thread {
+    let stored: HashSet<StepId> = thread.steps.iter().map(|step| step.id.clone()).collect();
     let mut folded = UnprovenThread { number: 0, thread: Arc::new(thread) };
     for event in events {
         match event {
@@ -25,7 +28,21 @@ pub fn fold_onto(thread: Thread, events: &[ServerEvent]) -> Thread {
             _ => {}
         }
     }
-    Arc::unwrap_or_clone(folded.thread)
+    let mut thread = Arc::unwrap_or_clone(folded.thread);
+    let (steps, came): (Vec<Step>, Vec<Step>) = thread.steps.into_iter().partition(|step| stored.contains(&step.id));
+    thread.steps = steps;
+    came.into_iter().for_each(|step| place(&mut thread.steps, step));
+    thread
+}
+
+/// Puts a step where its time says, and below its parent in any case. One without a time is the newest.
+fn place(steps: &mut Vec<Step>, step: Step) {
+    let time = |step: &Step| step.created_at.or(step.start);
+    let parent = step.parent_id.as_ref().and_then(|parent| steps.iter().position(|known| known.id == *parent));
+    let from = parent.map_or(0, |parent| parent + 1);
+    let newer = |known: &Step| time(&step).is_some_and(|time_of| time(known).is_some_and(|known| known > time_of));
+    let place = steps[from..].iter().position(newer).map_or(steps.len(), |place| from + place);
+    steps.insert(place, step);
 }
 
 /// The thread of an unproven `resume_thread`, with what was said since folded onto it. Altered in place only when

@@ -229,3 +229,24 @@ proptest! {
         prop_assert_eq!(page, whole);
     }
 }
+
+/// Red when what is not stored yet goes to the end of the thread: two answers that grow side by side change places on a
+/// page that is loaded in between. Found by the histories by chance.
+#[test]
+fn a_text_that_still_grows_stands_where_it_began() {
+    let at = |id: &str, micros: i64, parent: Option<&str>| {
+        let mut step = Step::new(id.into(), "t".into(), StepKind::AssistantMessage, "a");
+        step.created_at = Some(rejoinder::protocol::Timestamp::from_micros(micros));
+        step.parent_id = parent.map(StepId::from);
+        step
+    };
+    let mut stored = Thread::new("t".into());
+    stored.steps = vec![at("run", 1, None), at("second", 3, Some("run")), at("next", 5, None)];
+    let events = [
+        ServerEvent::StreamStart(Arc::new(at("first", 2, Some("run")))),
+        ServerEvent::NewMessage(Arc::new(at("last", 6, None))),
+    ];
+    let folded = rejoinder::screen::fold_onto(stored, &events);
+    let order: Vec<&str> = folded.steps.iter().map(|step| step.id.as_str()).collect();
+    assert_eq!(order, ["run", "first", "second", "next", "last"]);
+}
