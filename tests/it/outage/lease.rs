@@ -125,7 +125,7 @@ impl Overtaken {
     }
 
     /// The page shows what is stored, with a word of what happened, and the conversation goes on.
-    async fn is_sane(mut self, question: &StepId) {
+    async fn shows_what_is_stored(mut self, question: &StepId) {
         self.page
             .until("a word of it", |seen| {
                 seen.screen.texts().iter().any(|text| text.starts_with("This answer could not be kept"))
@@ -157,7 +157,7 @@ async fn postgres_what_is_put_aside_is_not_left_on_pages() {
     here.page.until("a text that streams", |seen| seen.screen.texts().contains(&"so far")).await;
     here.settled_elsewhere().await;
     here.gated.let_go();
-    here.is_sane(&question).await;
+    here.shows_what_is_stored(&question).await;
 }
 
 /// The end of a run that said nothing more. Red when an end that comes too late is taken for stored.
@@ -169,7 +169,7 @@ async fn postgres_an_end_that_comes_too_late_is_told() {
     here.page.until("begun", |seen| seen.answers(&question) == ["begun"]).await;
     here.settled_elsewhere().await;
     here.gated.let_go();
-    here.is_sane(&question).await;
+    here.shows_what_is_stored(&question).await;
 }
 
 /// It hears of it by its next renewal, while the hook waits. Red when a renewal does not ask what was settled.
@@ -181,5 +181,5 @@ async fn postgres_a_renewal_tells_what_was_settled() {
     let question = here.page.send("ask");
     here.page.until_text("well?").await;
     here.settled_elsewhere().await;
-    here.is_sane(&question).await;
+    here.shows_what_is_stored(&question).await;
 }
