@@ -17,7 +17,7 @@ use crate::support::server::{House, Running};
 
 in_each_outage!(i25_an_outage_makes_nothing_lost);
 
-const LEASE: Duration = Duration::from_secs(2);
+const LEASE: Duration = Duration::from_secs(4);
 
 fn tuning(every: Duration) -> Tuning {
     let watchdog = WatchdogSettings { lease: LEASE, every, ..WatchdogSettings::default() };
@@ -30,10 +30,10 @@ fn tuning(every: Duration) -> Tuning {
 /// Red when a watchdog settles at once after an outage; on SQLite, when it settles before it renews.
 async fn i25_an_outage_makes_nothing_lost(mut place: Place) {
     let gated = Gated::new();
-    let server = place.serve(gated.app(), tuning(Duration::from_millis(500))).await;
+    let server = place.serve(gated.app(), tuning(Duration::from_millis(1_500))).await;
     let beside = match place.database.kind {
         crate::support::database::Kind::Postgres => {
-            Some(place.serve(Gated::new().app(), tuning(Duration::from_millis(100))).await)
+            Some(place.serve(Gated::new().app(), tuning(Duration::from_millis(300))).await)
         }
         crate::support::database::Kind::Sqlite => None,
     };
