@@ -27,7 +27,8 @@ fn tuning(every: Duration) -> Tuning {
 /// One run works, one waits for an answer, and the database is away for two leases. On PostgreSQL a second server
 /// looks after leases more often than the one that works, so it is the first one to see the database again.
 ///
-/// Red when a watchdog settles at once after an outage; on SQLite, when it settles before it renews.
+/// Red, where PostgreSQL is stopped, when a watchdog settles at once after an outage. (Frozen, the renewals that were under
+/// way come through first; with one server, its own renewal does.)
 async fn i25_an_outage_makes_nothing_lost(mut place: Place) {
     let gated = Gated::new();
     let server = place.serve(gated.app(), tuning(Duration::from_millis(1_500))).await;
