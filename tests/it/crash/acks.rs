@@ -65,9 +65,9 @@ fn write_and_kill(url: &str, thread: &ThreadId, round: usize, enough: usize) -> 
         }
         said.len()
     };
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).split(b'\n').map_while(Result::ok);
+    let lines = BufReader::new(child.stdout.take().unwrap()).split(b'\n').map_while(Result::ok);
     let mut is_dead = false;
-    while let Some(line) = lines.next() {
+    for line in lines {
         if take(&String::from_utf8(line).unwrap()) >= enough && !is_dead {
             // What is in the pipe by then is read all the same.
             child.kill().unwrap();

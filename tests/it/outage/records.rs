@@ -22,7 +22,8 @@ in_each_outage!(i26_what_was_acknowledged_is_there_once_and_streams_recover);
 /// Between two records: a hundred a second.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// Red when the journal gives a batch up that it could not write; when it goes on with the next one first.
+/// Red, where PostgreSQL is stopped, when the journal gives a batch up that it could not write. (Elsewhere its write hangs and
+/// comes through.)
 async fn i26_what_was_acknowledged_is_there_once_and_streams_recover(mut place: Place) {
     let (rounds, length) = outages();
     let server = place.serve(password_app(), Tuning::default()).await;
