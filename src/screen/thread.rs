@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Number, fold};
+use super::fold;
 use crate::id::StepId;
 use crate::protocol::{Element, ServerEvent, Step, Thread, Token};
 
 /// Brings a thread that was read from the store up to date with events that may or may not be in it already. An update
 /// of a step that it does not have brings the step: the store had not heard of it yet.
 pub fn fold_onto(thread: Thread, events: &[ServerEvent]) -> Thread {
-    let mut folded = UnprovenThread { number: 0, thread: Arc::new(thread) };
+    let mut folded = UnprovenThread { thread: Arc::new(thread) };
     for event in events {
         match event {
             ServerEvent::NewMessage(step) | ServerEvent::StreamStart(step) | ServerEvent::UpdateMessage(step) => {
@@ -32,21 +32,14 @@ pub fn fold_onto(thread: Thread, events: &[ServerEvent]) -> Thread {
 /// something was said; until then it shares the memory of what was sent.
 #[derive(Debug)]
 pub struct UnprovenThread {
-    number: Number,
     thread: Arc<Thread>,
 }
 
 impl UnprovenThread {
-    /// The thread that is sent under `number`.
+    /// The thread that is sent.
     #[must_use]
-    pub fn new(number: Number, thread: &Arc<Thread>) -> Self {
-        Self { number, thread: thread.clone() }
-    }
-
-    /// Under which number it was sent.
-    #[must_use]
-    pub fn number(&self) -> Number {
-        self.number
+    pub fn new(thread: &Arc<Thread>) -> Self {
+        Self { thread: thread.clone() }
     }
 
     /// The thread as it is now.
