@@ -32,8 +32,9 @@ impl Conversation {
     pub(super) fn element(&mut self, speaker: &Speaker, mut element: Element) {
         element.thread_id = Some(self.thread.clone());
         self.know(&element);
-        let stored = element.for_id.as_ref().is_some_and(|id| !id.as_str().is_empty());
-        let record = stored.then(|| self.record(speaker.run.clone(), Source::App, Fact::Element(element.clone())));
+        let record = element
+            .has_message()
+            .then(|| self.record(speaker.run.clone(), Source::App, Fact::Element(element.clone())));
         self.said(speaker, record.into_iter().collect(), vec![(Audience::All, ServerEvent::Element(element.into()))]);
     }
 

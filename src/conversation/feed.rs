@@ -28,6 +28,8 @@ pub enum Audience {
     All,
     /// One tab, whether it takes part yet or not.
     Only(TabId),
+    /// One tab that is shown its thread once more, in place of what its session could not keep.
+    Again(TabId),
     /// Every tab but this one.
     Others(TabId),
     /// Every tab; this one shows it already, since its visitor wrote it.

@@ -16,6 +16,7 @@ mod job;
 mod outline;
 mod overtaken;
 mod preview;
+mod renew;
 mod restore;
 mod run;
 mod state;
@@ -152,6 +153,10 @@ pub(crate) enum Input {
     Prepare(Member),
     /// It was read: marker, hook, thread.
     Restore { tab: TabId, thread: Thread, files: Vec<(StepId, StoredFile)>, done: oneshot::Sender<Restored> },
+    /// A tab needs its thread once more; which one has to be read for it, or none.
+    Renew { tab: TabId, answer: oneshot::Sender<Option<ThreadId>> },
+    /// It was read; `None` when it could not be.
+    Renewed { tab: TabId, read: Option<Option<Thread>> },
     /// Somebody wrote something.
     Message { tab: TabId, message: UserMessage, held: Held },
     /// Somebody changed what they wrote.

@@ -61,6 +61,13 @@ struct Working {
 }
 
 impl Attempt {
+    /// What its tab was shown, once it was shown its thread.
+    pub(super) fn so_far(&self) -> Option<Thread> {
+        let work = self.work.as_ref().filter(|work| work.shown)?;
+        let events: Vec<ServerEvent> = self.since.iter().chain(&work.said).cloned().collect();
+        Some(fold_onto(work.thread.get(), &events))
+    }
+
     /// Something was shown to tabs that this one does not see yet.
     pub(super) fn missed(&mut self, event: &ServerEvent) {
         if is_content(event) {
@@ -88,16 +95,21 @@ impl Conversation {
     /// A tab is about to be restored: from here on, whatever happens is kept for it, so that its thread may be read
     /// from the store afterwards without a gap.
     pub(super) fn prepare(&mut self, member: Member) {
+        let since = self.not_stored().collect();
+        self.next_attempt += 1;
+        self.attempts.insert(member.id, Attempt { number: self.next_attempt, since, work: None });
+        self.listening.remove(&member.id);
+        self.members.insert(member.id, member);
+    }
+
+    /// What the store may not have yet.
+    pub(super) fn not_stored(&self) -> impl Iterator<Item = ServerEvent> {
         let unstored = self.unstored.iter().map(|(_, event)| event.clone());
         let growing = self.growing.values().map(|growing| {
             let step = Arc::new(growing.step.clone());
             if growing.step.streaming { ServerEvent::StreamStart(step) } else { ServerEvent::NewMessage(step) }
         });
-        let since = unstored.chain(growing).collect();
-        self.next_attempt += 1;
-        self.attempts.insert(member.id, Attempt { number: self.next_attempt, since, work: None });
-        self.listening.remove(&member.id);
-        self.members.insert(member.id, member);
+        unstored.chain(growing)
     }
 
     /// The thread was read: the marker goes out and the hook begins.
@@ -198,7 +210,8 @@ impl Conversation {
         let Some(work) = attempt.work.as_mut().filter(|work| !work.shown) else { return };
         work.shown = true;
         self.listening.insert(tab, Listening::Soon);
-        let thread = fold_onto(work.thread.get(), &std::mem::take(&mut attempt.since));
+        // It is kept: a page may need all of it again, and a thread with the error of the hook does.
+        let thread = fold_onto(work.thread.get(), &attempt.since);
         let shows = vec![(Audience::Only(tab), ServerEvent::ResumeThread(Arc::new(thread)))];
         self.items.push(Item { joins: Some(tab), ..Item::show(shows) });
     }
@@ -254,6 +267,7 @@ impl Conversation {
         self.listening.remove(&tab);
         let mut thread = fold_onto(work.stored, &since);
         let error: Step = self.notice("Error", text, true);
+        self.noticed(tab, Arc::new(error.clone()));
         thread.steps.push(error);
         let shows = vec![
             (Audience::Only(tab), ServerEvent::TaskEnd),

@@ -115,6 +115,7 @@ impl Conversation {
             self.context.remove(&message.id);
         }
         let error = Arc::new(self.notice("Error", why, true));
+        self.noticed(found.tab, error.clone());
         let mut shows = vec![
             (Audience::All, ServerEvent::DeleteMessage(Arc::new(found.step))),
             (Audience::Only(found.tab), ServerEvent::NewMessage(error)),

@@ -62,6 +62,10 @@ pub(super) struct Conversation {
     pub(super) appends: u64,
     pub(super) attempts: HashMap<TabId, Attempt>,
     pub(super) next_attempt: u64,
+    /// Tabs whose thread is read once more, with what happened since.
+    pub(super) renewals: HashMap<TabId, Vec<ServerEvent>>,
+    /// What tabs were told that is in no history.
+    pub(super) notices: HashMap<TabId, Vec<Arc<Step>>>,
     /// Runs that were ended over their heads and may still speak.
     pub(super) overruled: HashSet<StepId>,
     /// Whether somebody follows what streams here over HTTP.
@@ -169,6 +173,8 @@ impl Conversation {
             appends: 0,
             attempts: HashMap::new(),
             next_attempt: 0,
+            renewals: HashMap::new(),
+            notices: HashMap::new(),
             overruled: HashSet::new(),
             followed: false,
             stop_reason: EndReason::UserStop,
@@ -223,6 +229,7 @@ impl Conversation {
         for (_, event) in shows.iter().filter(|(audience, _)| !matches!(audience, Audience::Only(_))) {
             self.outline.follow(event);
         }
+        self.note_for_renewals(shows);
         if self.attempts.is_empty() {
             return;
         }
@@ -259,6 +266,7 @@ impl Conversation {
     /// Tells a person that something of theirs was not taken. Not part of the history.
     pub(super) fn complain(&mut self, tab: TabId, text: impl Into<String>) {
         let step = Arc::new(self.notice("Error", text, true));
+        self.noticed(tab, step.clone());
         let shows = vec![
             (Audience::Only(tab), ServerEvent::TaskStart),
             (Audience::Only(tab), ServerEvent::NewMessage(step)),
@@ -285,7 +293,7 @@ impl Audience {
     pub(super) fn includes_later(self, tab: TabId) -> bool {
         match self {
             Self::All => true,
-            Self::Only(_) => false,
+            Self::Only(_) | Self::Again(_) => false,
             Self::Others(other) | Self::WrittenAt(other) => other != tab,
         }
     }

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use crate::chat::{About, Values};
 use crate::id::ThreadId;
-use crate::protocol::ServerEvent;
+use crate::protocol::{ServerEvent, Thread};
 
 /// A page as the conversation sees it: it takes every event, at once, whatever its line does.
 pub trait Tab: Send + Sync {
     /// Shows an event.
     fn show(&self, event: ServerEvent);
+
+    /// The whole thread, for a page that has said that it cannot be brought there otherwise. Nothing for any other.
+    fn refresh(&self, thread: Arc<Thread>);
 
     /// The person wrote this at the page, which shows it already.
     fn wrote(&self, event: ServerEvent);

@@ -88,6 +88,8 @@ impl Task {
             Input::Greet(tab) => self.state.greet(tab),
             Input::Prepare(member) => self.state.prepare(member),
             Input::Restore { tab, thread, files, done } => self.state.restore(tab, thread, files, done),
+            Input::Renew { tab, answer } => self.state.renew(tab, answer),
+            Input::Renewed { tab, read } => self.state.renewed(tab, read),
             Input::Message { tab, message, held } => self.state.message(tab, message, held),
             Input::Edit { tab, edited, held } => self.state.edit(tab, edited, held),
             Input::SettingsChanged(tab, values) => self.state.settings_changed(tab, values),
@@ -111,6 +113,8 @@ impl Task {
                 self.state.drop_calls_of(tab);
                 self.state.members.shift_remove(&tab);
                 self.state.marked.remove(&tab);
+                self.state.renewals.remove(&tab);
+                self.state.notices.remove(&tab);
                 self.state.listening.remove(&tab);
             }
             Input::Deleted => self.state.deleted(),
@@ -151,6 +155,12 @@ impl Task {
             }
             return;
         }
+        if let (Audience::Again(tab), ServerEvent::ResumeThread(thread)) = (audience, &event) {
+            if let Some(member) = self.state.members.get(&tab) {
+                member.page.refresh(thread.clone());
+            }
+            return;
+        }
         for (tab, member) in &self.state.members {
             if self.state.listening.get(tab) != Some(&Listening::Now) {
                 continue;
@@ -158,7 +168,11 @@ impl Task {
             match audience {
                 Audience::Others(other) if other == *tab => {}
                 Audience::WrittenAt(writer) if writer == *tab => member.page.wrote(event.clone()),
-                Audience::All | Audience::Others(_) | Audience::WrittenAt(_) | Audience::Only(_) => {
+                Audience::All
+                | Audience::Others(_)
+                | Audience::WrittenAt(_)
+                | Audience::Only(_)
+                | Audience::Again(_) => {
                     member.page.show(event.clone());
                 }
             }

@@ -96,6 +96,12 @@ pub struct Element {
 }
 
 impl Element {
+    /// Whether it belongs to a message or a step. One that does not is in no store (chat-wire 5.5).
+    #[must_use]
+    pub fn has_message(&self) -> bool {
+        self.for_id.as_ref().is_some_and(|id| !id.as_str().is_empty())
+    }
+
     /// An element that stands inline, without bytes.
     #[must_use]
     pub fn new(id: ElementId, kind: ElementKind, name: impl Into<String>) -> Self {

@@ -3,31 +3,44 @@
 //! A page acknowledges nothing. So the server keeps, per live session, what the unproven events add up to, by the
 //! page's own rules ([`Page`]), and after a reconnect says it again in events that a page can take twice (design 4).
 //! Whatever prefix of the unproven events the page has seen, it ends at the same screen.
+//!
+//! What is kept is bounded ([`Bounds`]). Beyond that the content is forgotten, and a page that may have missed something
+//! of it is given its whole thread again ([`Screen::needs_thread`], [`Screen::refresh`]).
 
+mod beside;
+mod bounds;
 mod fold;
 mod page;
+mod refresh;
 mod thread;
 
+pub use bounds::Bounds;
+pub(crate) use bounds::event as weight;
 pub use fold::grow;
 pub use page::Page;
 pub use thread::{UnprovenThread, fold_onto};
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use tokio::time::Instant;
 
-use crate::id::{ActionId, ElementId, StepId};
-use crate::protocol::{Action, Ask, CallId, Element, ServerEvent, Step};
+use crate::id::StepId;
+use crate::protocol::{Ask, CallId, ServerEvent, Step, Token};
+use beside::{Buttons, Elements};
+use refresh::Forgotten;
 
 /// The number of an event within its session.
 pub type Number = u64;
 
+/// What it takes to remember that a step was deleted, in bytes.
+const GONE: usize = 128;
+
 /// What the unproven events of one session add up to. When all is proven, it holds the ids of the page's steps alone.
 #[derive(Debug, Default)]
 pub struct Screen {
+    bounds: Bounds,
     /// The thread that replaces the page, with what was said since folded onto it.
     thread: Option<UnprovenThread>,
     /// Why there is no such thread.
@@ -37,12 +50,18 @@ pub struct Screen {
     /// That marker announced a thread which is not proven. The two go together: whoever gets the thread gets the marker
     /// before it, though it had that one alone already (promise 2).
     restoring: bool,
-    /// Every step of the page with its parent: what an update, a child or a deletion meets.
-    tree: HashMap<StepId, Option<StepId>>,
+    /// Under which number a thread was last sent, while that is unproven.
+    wipes: Option<Number>,
+    /// What is no longer known of what is unproven.
+    forgotten: Forgotten,
+    /// Every step of the page with its parent, in the page's order: what an update, a child or a deletion meets.
+    tree: IndexMap<StepId, Option<StepId>>,
     /// Steps that are unproven or still growing, in order of creation.
     steps: IndexMap<StepId, Shown>,
-    elements: IndexMap<ElementId, (Number, Option<Arc<Element>>)>,
-    actions: IndexMap<ActionId, (Number, Arc<Action>, bool)>,
+    /// What these weigh.
+    bytes: usize,
+    elements: Elements,
+    buttons: Buttons,
     /// Settings, commands, modes, the side view: the last of each counts.
     latest: IndexMap<&'static str, (Number, ServerEvent)>,
     working: bool,
@@ -61,6 +80,8 @@ struct Shown {
     created: Option<Number>,
     /// It was deleted before it was created, so the page may show it in its old place.
     again: bool,
+    /// What it weighs.
+    bytes: usize,
 }
 
 /// An open question.
@@ -71,6 +92,12 @@ struct Question {
 }
 
 impl Screen {
+    /// A screen of a page that shows nothing.
+    #[must_use]
+    pub fn new(bounds: Bounds) -> Self {
+        Self { bounds, ..Self::default() }
+    }
+
     /// Takes an event that is sent under `number`, or that the page shows by itself.
     pub fn apply(&mut self, number: Number, event: &ServerEvent) {
         match event {
@@ -78,17 +105,7 @@ impl Screen {
             ServerEvent::TaskEnd => self.working = false,
             ServerEvent::NewMessage(step) | ServerEvent::StreamStart(step) => self.put(number, step, true),
             ServerEvent::UpdateMessage(step) => self.put(number, step, false),
-            ServerEvent::StreamToken(token) => {
-                if let Some(shown) = self.steps.get_mut(&token.id)
-                    && let Some(step) = &mut shown.step
-                {
-                    shown.last = number;
-                    fold::grow(step, token);
-                }
-                if let Some(thread) = &mut self.thread {
-                    thread.grow(token);
-                }
-            }
+            ServerEvent::StreamToken(token) => self.grow(number, token),
             ServerEvent::DeleteMessage(step) => self.delete(number, &step.id),
             ServerEvent::FirstInteraction { interaction, .. } => {
                 self.restoring = interaction == "resume";
@@ -96,19 +113,26 @@ impl Screen {
             }
             ServerEvent::ResumeThread(thread) => {
                 self.steps.clear();
+                self.bytes = 0;
                 self.tree.clear();
                 for step in &thread.steps {
                     self.wrote(step);
                 }
-                self.elements.clear();
+                self.elements.replaced();
                 self.missing = None;
-                self.thread = Some(UnprovenThread::new(number, thread));
-                // A step that is still growing must keep its text for later, when the thread is proven.
+                self.wipes = Some(number);
+                let is_repeated = self.thread.as_ref().is_some_and(|known| Arc::ptr_eq(&known.folded(), thread));
+                self.forgotten.mended(is_repeated);
+                self.thread = Some(UnprovenThread::new(thread));
+                // A step that is still growing must keep its text for later, when the thread is proven. One that is too
+                // long for that is forgotten with its next token.
                 for step in thread.steps.iter().filter(|step| step.streaming) {
-                    self.steps.insert(
-                        step.id.clone(),
-                        Shown { last: number, step: Some(step.clone()), created: None, again: false },
-                    );
+                    let bytes = bounds::step(step);
+                    if !self.is_over(1, bytes) {
+                        let shown =
+                            Shown { last: number, step: Some(step.clone()), created: None, again: false, bytes };
+                        self.keep(step.id.clone(), shown);
+                    }
                 }
             }
             ServerEvent::ResumeThreadError(text) => self.missing = Some((number, text.clone())),
@@ -118,20 +142,10 @@ impl Screen {
                 self.put(number, &ask.msg, true);
             }
             ServerEvent::ClearAsk | ServerEvent::AskTimeout => self.question = None,
-            ServerEvent::Element(element) => {
-                self.elements.insert(element.id.clone(), (number, Some(element.clone())));
-            }
-            ServerEvent::RemoveElement(id) => {
-                self.elements.insert(id.clone(), (number, None));
-            }
-            ServerEvent::Action(action) => {
-                // It stands at the end now, not where it was before it was taken away.
-                self.actions.shift_remove(&action.id);
-                self.actions.insert(action.id.clone(), (number, action.clone(), true));
-            }
-            ServerEvent::RemoveAction(action) => {
-                self.actions.insert(action.id.clone(), (number, action.clone(), false));
-            }
+            ServerEvent::Element(element) => self.elements.put(number, element, self.bounds),
+            ServerEvent::RemoveElement(id) => self.elements.remove(number, id),
+            ServerEvent::Action(action) => self.buttons.put(number, action, true, self.bounds),
+            ServerEvent::RemoveAction(action) => self.buttons.put(number, action, false, self.bounds),
             ServerEvent::ChatSettings(_)
             | ServerEvent::SetCommands(_)
             | ServerEvent::SetModes(_)
@@ -155,6 +169,9 @@ impl Screen {
             | ServerEvent::AudioInterrupt
             | ServerEvent::Reload => {}
         }
+        if self.is_over(0, 0) {
+            self.forget(number);
+        }
     }
 
     /// The page shows this step without being told.
@@ -167,10 +184,13 @@ impl Screen {
 
     /// Everything up to `number` reached the page: it need not be said again.
     pub fn proven(&mut self, number: Number) {
-        if self.thread.as_ref().is_some_and(|thread| thread.number() <= number) {
+        if self.wipes.is_some_and(|wipes| wipes <= number) {
+            self.wipes = None;
             self.thread = None;
             self.restoring = false;
+            self.forgotten.restored();
         }
+        self.forgotten.proven(number);
         if self.missing.as_ref().is_some_and(|(last, _)| *last <= number) {
             self.missing = None;
         }
@@ -181,9 +201,14 @@ impl Screen {
             shown.created = None;
             shown.again = false;
         }
-        self.steps.retain(|_, shown| shown.last > number || shown.step.as_ref().is_some_and(|step| step.streaming));
-        self.elements.retain(|_, (last, _)| *last > number);
-        self.actions.retain(|_, (last, _, _)| *last > number);
+        let bytes = &mut self.bytes;
+        self.steps.retain(|_, shown| {
+            let kept = shown.last > number || shown.step.as_ref().is_some_and(|step| step.streaming);
+            *bytes -= if kept { 0 } else { shown.bytes };
+            kept
+        });
+        self.elements.proven(number);
+        self.buttons.proven(number);
         self.latest.retain(|_, (last, _)| *last > number);
         self.calls.values_mut().filter(|(last, _)| *last <= number).for_each(|(_, event)| *event = None);
         if self.steps.is_empty() {
@@ -194,7 +219,13 @@ impl Screen {
     /// Whether a thread that was sent may not have arrived.
     #[must_use]
     pub fn thread_pending(&self) -> bool {
-        self.thread.is_some()
+        self.wipes.is_some()
+    }
+
+    /// What the unproven content weighs, in bytes, the thread that was sent left aside.
+    #[must_use]
+    pub fn unproven_bytes(&self) -> usize {
+        self.bytes + self.elements.bytes() + self.buttons.bytes()
     }
 
     /// The calls that reached the page and that it cannot answer any more, once it was told to forget them.
@@ -212,7 +243,8 @@ impl Screen {
     }
 
     /// What brings a page to this screen that has seen any prefix of the unproven events, after the three opening
-    /// events: in an order that a page can take, each repeatable.
+    /// events: in an order that a page can take, each repeatable. Not enough where [`needs_thread`](Self::needs_thread)
+    /// says so.
     #[must_use]
     pub fn catch_up(&self) -> Vec<ServerEvent> {
         let mut events = Vec::new();
@@ -224,18 +256,8 @@ impl Screen {
             Some(thread) => events.push(ServerEvent::ResumeThread(thread.folded())),
             None => self.repeat_steps(&mut events),
         }
-        for (id, (_, element)) in &self.elements {
-            events.push(match element {
-                Some(element) => ServerEvent::Element(element.clone()),
-                None => ServerEvent::RemoveElement(id.clone()),
-            });
-        }
-        for (_, action, there) in self.actions.values() {
-            events.push(ServerEvent::RemoveAction(action.clone()));
-            if *there {
-                events.push(ServerEvent::Action(action.clone()));
-            }
-        }
+        events.extend(self.elements.repeated());
+        events.extend(self.buttons.repeated());
         events.extend(self.latest.values().filter(|(_, event)| !is_settings(event)).map(|(_, event)| event.clone()));
         events.extend(self.calls.values().filter_map(|(_, event)| event.clone()));
         match &self.question {
@@ -274,35 +296,68 @@ impl Screen {
         if let Some(thread) = &mut self.thread {
             thread.put(step, creates);
         }
+        let bytes = bounds::step(step);
         let mut step = step.clone();
         // The page never moves a step: its first parent stays.
         step.parent_id = self.tree.entry(step.id.clone()).or_insert(step.parent_id).clone();
         let id = step.id.clone();
         let before = self.steps.get(&id).map(Shown::birth);
-        if !known {
+        if !known && let Some(gone) = self.steps.shift_remove(&id) {
             // It stands at the end now, not where it was before it was deleted.
-            self.steps.shift_remove(&id);
+            self.bytes -= gone.bytes;
         }
         let created = if known { before.and_then(|(created, _)| created) } else { Some(number) };
         let again = before.is_some_and(|(_, again)| again || !known);
-        self.steps.insert(id, Shown { last: number, step: Some(step), created, again });
+        self.keep(id, Shown { last: number, step: Some(step), created, again, bytes });
+    }
+
+    fn grow(&mut self, number: Number, token: &Token) {
+        if let Some(thread) = &mut self.thread {
+            thread.grow(token);
+        }
+        match self.steps.get_mut(&token.id) {
+            Some(shown) => {
+                let Some(step) = &mut shown.step else { return };
+                let before = step.input.len() + step.output.len();
+                fold::grow(step, token);
+                let after = step.input.len() + step.output.len();
+                shown.last = number;
+                shown.bytes = shown.bytes + after - before;
+                self.bytes = self.bytes + after - before;
+            }
+            None if self.tree.contains_key(&token.id) => self.forgotten.missed(number),
+            None => {}
+        }
     }
 
     fn delete(&mut self, number: Number, id: &StepId) {
         if let Some(thread) = &mut self.thread {
             thread.delete(id);
         }
-        let mut gone = vec![id.clone()];
-        let mut next = 0;
-        while let Some(parent) = gone.get(next).cloned() {
-            let below = self.tree.iter().filter(|(_, known)| known.as_ref() == Some(&parent));
-            gone.extend(below.map(|(id, _)| id.clone()).collect::<Vec<_>>());
-            next += 1;
+        let mut gone = IndexSet::from([id.clone()]);
+        // Parents stand before children, so one pass finds all that is below.
+        for (id, parent) in &self.tree {
+            if parent.as_ref().is_some_and(|parent| gone.contains(parent)) {
+                gone.insert(id.clone());
+            }
         }
+        self.tree.retain(|id, _| !gone.contains(id));
         for id in gone {
-            self.tree.remove(&id);
-            self.steps.insert(id, Shown { last: number, step: None, created: None, again: false });
+            self.keep(id, Shown { last: number, step: None, created: None, again: false, bytes: GONE });
         }
+    }
+
+    fn keep(&mut self, id: StepId, shown: Shown) {
+        self.bytes += shown.bytes;
+        if let Some(former) = self.steps.insert(id, shown) {
+            self.bytes -= former.bytes;
+        }
+    }
+
+    /// Whether there is more than may be kept, with so much on top.
+    fn is_over(&self, steps: usize, bytes: usize) -> bool {
+        self.steps.len() + self.elements.len() + steps > self.bounds.steps
+            || self.bytes + self.elements.bytes() + bytes > self.bounds.bytes
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{Number, fold};
+use super::fold;
 use crate::id::StepId;
 use crate::protocol::{Element, ServerEvent, Step, Thread, Token};
 
@@ -12,7 +12,7 @@ use crate::protocol::{Element, ServerEvent, Step, Thread, Token};
 /// puts it, as it will when the store has it: a text that still grows may be older than one that is stored.
 pub fn fold_onto(thread: Thread, events: &[ServerEvent]) -> Thread {
     let stored: HashSet<StepId> = thread.steps.iter().map(|step| step.id.clone()).collect();
-    let mut folded = UnprovenThread { number: 0, thread: Arc::new(thread) };
+    let mut folded = UnprovenThread { thread: Arc::new(thread) };
     for event in events {
         match event {
             ServerEvent::NewMessage(step) | ServerEvent::StreamStart(step) | ServerEvent::UpdateMessage(step) => {
@@ -49,21 +49,14 @@ fn place(steps: &mut Vec<Step>, step: Step) {
 /// something was said; until then it shares the memory of what was sent.
 #[derive(Debug)]
 pub struct UnprovenThread {
-    number: Number,
     thread: Arc<Thread>,
 }
 
 impl UnprovenThread {
-    /// The thread that is sent under `number`.
+    /// The thread that is sent.
     #[must_use]
-    pub fn new(number: Number, thread: &Arc<Thread>) -> Self {
-        Self { number, thread: thread.clone() }
-    }
-
-    /// Under which number it was sent.
-    #[must_use]
-    pub fn number(&self) -> Number {
-        self.number
+    pub fn new(thread: &Arc<Thread>) -> Self {
+        Self { thread: thread.clone() }
     }
 
     /// The thread as it is now.

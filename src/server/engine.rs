@@ -21,6 +21,7 @@ use crate::hook::HookRuntime;
 use crate::http::Live;
 use crate::id::ThreadId;
 use crate::journal::{Journal, JournalSettings, Watchdog, WatchdogSettings};
+use crate::screen::Bounds;
 use crate::session::fault::Faults;
 use crate::session::{Foundation, SessionSettings, Sessions};
 use crate::store::probe::Probes;
@@ -219,6 +220,7 @@ fn session_settings(config: &Config, app: &App, faults: Faults) -> SessionSettin
         timeout: config.session_timeout,
         resumes: app.can_resume(),
         hears_window: app.hooks().window_message.is_some(),
+        bounds: Bounds::default(),
         root: config.root_path.as_str().to_owned(),
         faults,
         tells_lines: app.hooks().disconnect.is_some() || app.hooks().reconnect.is_some(),

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use super::outbox::Owed;
 use super::state::{Event, Newest, Phase, Waiting};
 use super::{Asked, ConnectionNumber, Entry, Session};
 use crate::conversation::{CallEnd, Held, Input, SessionHook};
@@ -123,7 +124,13 @@ impl Link {
     /// The next events to write, at most `most`; waits while there are none, and until the page has said
     /// `connection_successful`. `None` when this socket is not the session's any more. Cancel safe.
     pub async fn next(&self, most: usize) -> Option<Vec<Entry>> {
-        let entries = self.session.outbox.next(self.number, most).await;
+        let entries = loop {
+            match self.session.outbox.next(self.number, most).await {
+                Some(Owed::Events(entries)) => break Some(entries),
+                Some(Owed::Thread) => self.session.refresh(),
+                None => break None,
+            }
+        };
         let faults = &self.session.home.settings.faults;
         let mut entries = entries.map(|entries| faults.tamper(&self.session.id, entries));
         for entry in entries.iter_mut().flatten() {

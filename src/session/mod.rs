@@ -11,13 +11,14 @@ mod favorite;
 mod link;
 mod outbox;
 mod page;
+mod refresh;
 mod restore;
 mod state;
 mod visit;
 
 pub use connect::{Connect, Refusal};
 pub use link::{Flooded, Link};
-pub use outbox::{Asked, ConnectionNumber, Entry, Outbox};
+pub use outbox::{Asked, ConnectionNumber, Entry, Outbox, Owed};
 pub use visit::{NoSuchQuestion, NotTalking, Visit};
 
 use std::collections::HashSet;
@@ -37,6 +38,7 @@ use crate::config::Config;
 use crate::conversation::{Conversations, Input, Member, Owner, SessionHook, TabId};
 use crate::id::{SessionId, ThreadId};
 use crate::journal::Journal;
+use crate::screen::Bounds;
 use crate::store::{LiveSession, Store};
 use page::Page;
 use state::{Phase, State};
@@ -52,6 +54,8 @@ pub struct SessionSettings {
     pub tells_lines: bool,
     /// Whether anybody wants to hear what windows post.
     pub hears_window: bool,
+    /// How much is kept for a page that may have missed it.
+    pub bounds: Bounds,
     /// What stands in front of every route: `/chat`, or nothing.
     pub root: String,
     /// What a test lets go wrong.
@@ -145,6 +149,12 @@ impl Sessions {
         self.live.is_empty()
     }
 
+    /// What is kept for pages that may have missed it, in bytes. Costs a look at every session.
+    #[must_use]
+    pub fn unproven_bytes(&self) -> usize {
+        self.live.iter().map(|session| session.value().outbox.unproven_bytes()).sum()
+    }
+
     /// From now on nobody connects any more.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
@@ -227,7 +237,7 @@ impl Session {
             owner,
             about,
             config: Mutex::new(config),
-            outbox: Arc::default(),
+            outbox: Arc::new(Outbox::new(home.settings.bounds)),
             home,
             state: Mutex::new(State::new(thread, page.thread.clone(), former)),
         }

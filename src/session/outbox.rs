@@ -12,14 +12,11 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::id::StepId;
-use crate::protocol::{Ask, CallId, ServerEvent};
-use crate::screen::{Number, Screen};
+use crate::protocol::{Ask, CallId, ServerEvent, Thread};
+use crate::screen::{Bounds, Number, Screen, weight};
 
 /// A proof may overtake a message that was sent before it, by the time that frames wait inside this process.
 const OVERTAKING: Duration = Duration::from_secs(1);
-
-/// What waits for a slow page, at most; beyond that it is told what the events add up to instead of each of them.
-const MOST_WAITING: usize = 4096;
 
 /// Events that cannot be repeated and wait for a page, at most.
 const MOST_NOTES: usize = 200;
@@ -38,7 +35,7 @@ pub struct Entry {
 }
 
 /// The events of one session on their way to its page.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Outbox {
     state: Mutex<State>,
     changed: Notify,
@@ -55,10 +52,17 @@ struct State {
     screen: Screen,
     /// When a thread was last proven.
     thread_proven: Option<Instant>,
+    bounds: Bounds,
     /// What is not yet handed to the pump of the connection.
     waiting: VecDeque<Entry>,
+    /// What that weighs.
+    waiting_bytes: usize,
     /// The page was so far behind that what waited was given up: once its pump comes, it gets what the screen adds up to.
     folded: bool,
+    /// The page is ready and gets nothing before its thread is there ([`Screen::needs_thread`]).
+    awaiting: bool,
+    /// Somebody fetches the thread.
+    fetching: bool,
     /// What was asked, by the number it was sent under on this connection: a page answers by that.
     asked: Vec<(Number, Asked)>,
     /// Calls that the page cannot answer any more, and whose hooks do not know yet.
@@ -74,13 +78,30 @@ pub enum Asked {
     Call(CallId),
 }
 
+/// What a pump is given.
+#[derive(Debug)]
+pub enum Owed {
+    /// These events, in order.
+    Events(Vec<Entry>),
+    /// Nothing yet: fetch the thread and give it to [`Outbox::refresh`]. Said once until
+    /// [`wants_thread`](Outbox::wants_thread) has denied it.
+    Thread,
+}
+
 impl Outbox {
+    /// Nothing is owed to a page that shows nothing.
+    #[must_use]
+    pub fn new(bounds: Bounds) -> Self {
+        let state = State { bounds, screen: Screen::new(bounds), ..State::default() };
+        Self { state: Mutex::new(state), changed: Notify::new() }
+    }
+
     /// A newer socket belongs to the session. Nothing is sent to it before it is [`ready`](Self::ready), and nothing
     /// to the former one from now on.
     pub fn expect(&self, connection: ConnectionNumber) {
         let mut state = self.lock();
         state.newest = Some(connection);
-        state.connection = None;
+        state.line_lost();
         drop(state);
         self.changed.notify_waiters();
     }
@@ -102,14 +123,16 @@ impl Outbox {
     pub fn lost(&self, connection: ConnectionNumber) {
         let mut state = self.lock();
         if state.connection == Some(connection) {
-            state.connection = None;
+            state.line_lost();
             state.give_up_repeatable();
         }
+        drop(state);
+        self.changed.notify_waiters();
     }
 
     /// The next events for `connection`, at most `most` of them; waits while there are none. `None` when a newer
     /// connection has taken its place. Cancel safe: what was not returned is still there.
-    pub async fn next(&self, connection: ConnectionNumber, most: usize) -> Option<Vec<Entry>> {
+    pub async fn next(&self, connection: ConnectionNumber, most: usize) -> Option<Owed> {
         loop {
             let changed = self.changed.notified();
             {
@@ -117,12 +140,10 @@ impl Outbox {
                 if state.newest != Some(connection) {
                     return None;
                 }
-                if state.connection == Some(connection) && state.folded && state.waiting.is_empty() {
-                    state.catch_up();
-                }
-                if state.connection == Some(connection) && !state.waiting.is_empty() {
-                    let count = state.waiting.len().min(most);
-                    return Some(state.waiting.drain(..count).collect());
+                if state.connection == Some(connection)
+                    && let Some(owed) = state.next(most)
+                {
+                    return Some(owed);
                 }
             }
             changed.await;
@@ -138,13 +159,61 @@ impl Outbox {
         if pending && !state.screen.thread_pending() {
             state.thread_proven = Some(Instant::now());
         }
+        // What was forgotten has arrived after all: nobody needs the thread any more.
+        let relieved = state.awaiting && !state.screen.needs_thread();
+        drop(state);
+        if relieved {
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// The whole thread, in place of what the screen has forgotten. Nothing happens when nobody waits for it any more.
+    pub fn refresh(&self, thread: Arc<Thread>) {
+        let mut state = self.lock();
+        if state.awaiting && state.screen.needs_thread() {
+            state.last += 1;
+            let number = state.last;
+            state.screen.refresh(number, thread);
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Whether the page still waits for its thread. When it does not, whoever fetched it has done.
+    pub fn wants_thread(&self) -> bool {
+        let mut state = self.lock();
+        let wants = state.awaiting && state.screen.needs_thread();
+        state.fetching &= wants;
+        wants
+    }
+
+    /// Resolves when the page waits for its thread no more. Cancel safe.
+    pub async fn relieved(&self) {
+        loop {
+            let changed = self.changed.notified();
+            {
+                let state = self.lock();
+                if !(state.awaiting && state.screen.needs_thread()) {
+                    return;
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// What is kept for the page, in bytes, a thread that is under way left aside.
+    pub fn unproven_bytes(&self) -> usize {
+        let state = self.lock();
+        state.screen.unproven_bytes() + state.waiting_bytes
     }
 
     /// Whether a page that sent something just now may lose it from its list: a thread that replaces the list may have
     /// come after it was written. To be asked when the message comes; when it is stored, the proof is there.
     pub fn may_have_wiped(&self) -> bool {
         let state = self.lock();
-        state.screen.thread_pending() || state.thread_proven.is_some_and(|proven| proven.elapsed() < OVERTAKING)
+        state.awaiting
+            || state.screen.thread_pending()
+            || state.thread_proven.is_some_and(|proven| proven.elapsed() < OVERTAKING)
     }
 
     /// What was asked under `number` on the present connection.
@@ -194,24 +263,78 @@ impl Outbox {
 }
 
 impl State {
-    /// The opening events, then what the page may have missed, then what cannot be repeated and was never written.
+    /// What the page is given next.
+    fn next(&mut self, most: usize) -> Option<Owed> {
+        if self.folded {
+            // Before anything else is sent: a later number would prove what was given up.
+            self.catch_up();
+        }
+        if self.awaiting {
+            return (!std::mem::replace(&mut self.fetching, true)).then_some(Owed::Thread);
+        }
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let count = self.waiting.len().min(most);
+        let entries: Vec<Entry> = self.waiting.drain(..count).collect();
+        let bytes: usize = entries.iter().map(|entry| weight(&entry.event)).sum();
+        self.waiting_bytes -= bytes;
+        Some(Owed::Events(entries))
+    }
+
+    /// The opening events, then what the page may have missed, then what cannot be repeated and was never written. All of
+    /// it later, when the page needs its thread for it.
     fn catch_up(&mut self) {
         self.give_up_repeatable();
-        self.folded = false;
+        self.awaiting = self.screen.needs_thread();
+        self.folded = self.awaiting;
+        if self.awaiting {
+            return;
+        }
         let missed = self.screen.catch_up();
         self.lost_calls.extend(self.screen.lost_calls());
+        self.waiting_bytes = 0;
         let owed: Vec<ServerEvent> = self.waiting.drain(..).map(|entry| entry.event).collect();
         let opening = [ServerEvent::TaskEnd, ServerEvent::ClearAsk, ServerEvent::ClearCallFn(None)];
+        // The screen keeps its bounds: this is not to be given up, or it would be said for ever.
         for event in opening.into_iter().chain(missed).chain(owed) {
-            self.push(event);
+            self.queue(event);
         }
+    }
+
+    fn line_lost(&mut self) {
+        self.connection = None;
+        self.awaiting = false;
+        self.screen.line_lost(self.last);
     }
 
     fn give_up_repeatable(&mut self) {
         self.waiting.retain(|entry| !is_repeatable(&entry.event));
+        self.waiting_bytes = self.waiting.iter().map(|entry| weight(&entry.event)).sum();
     }
 
     fn push(&mut self, event: ServerEvent) {
+        self.queue(event);
+        // One alone may be as large as it likes.
+        let too_large = self.waiting_bytes > self.bounds.bytes && self.waiting.len() > 1;
+        if !self.folded && (self.waiting.len() > self.bounds.waiting || too_large) {
+            self.folded = true;
+            self.give_up_repeatable();
+        }
+        // Now only those can be more than a few that nobody takes; the oldest note is the least of them.
+        let is_lasting = |waiting: &VecDeque<Entry>| waiting.iter().any(|entry| is_repeatable(&entry.event));
+        let is_much = |state: &Self| {
+            let large = state.waiting_bytes > state.bounds.bytes && state.waiting.len() > 1;
+            state.waiting.len() > MOST_NOTES || large
+        };
+        while is_much(self) && !is_lasting(&self.waiting) {
+            if let Some(oldest) = self.waiting.pop_front() {
+                self.waiting_bytes -= weight(&oldest.event);
+            }
+        }
+    }
+
+    fn queue(&mut self, event: ServerEvent) {
         self.last += 1;
         let number = self.last;
         self.screen.apply(number, &event);
@@ -220,22 +343,11 @@ impl State {
             ServerEvent::CallFn { call, .. } => self.asked.push((number, Asked::Call(*call))),
             _ => {}
         }
-        let repeatable = is_repeatable(&event);
-        if (self.connection.is_none() || self.folded) && repeatable {
+        if (self.connection.is_none() || self.folded) && is_repeatable(&event) {
             return;
         }
+        self.waiting_bytes += weight(&event);
         self.waiting.push_back(Entry { number, event });
-        if repeatable && self.waiting.len() > MOST_WAITING {
-            self.folded = true;
-            self.give_up_repeatable();
-        }
-        // Only those can be more than a few that nobody takes; the oldest note is the least of them.
-        if !repeatable
-            && self.waiting.len() > MOST_NOTES
-            && self.waiting.iter().all(|entry| !is_repeatable(&entry.event))
-        {
-            self.waiting.pop_front();
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Outbox, Session};
 use crate::config::CotMode;
 use crate::conversation::Tab;
 use crate::id::{StepId, ThreadId};
-use crate::protocol::ServerEvent;
+use crate::protocol::{ServerEvent, Thread};
 
 /// Speaks into the session's outbox.
 pub(super) struct Page {
@@ -35,6 +35,14 @@ impl Tab for Page {
         if let Some(event) = shown {
             self.outbox.show(event);
         }
+    }
+
+    fn refresh(&self, thread: Arc<Thread>) {
+        let thread = match &self.hidden {
+            Some(hidden) => as_shown(thread, &hidden.lock().unwrap_or_else(PoisonError::into_inner)),
+            None => thread,
+        };
+        self.outbox.refresh(thread);
     }
 
     fn wrote(&self, event: ServerEvent) {
@@ -74,6 +82,15 @@ fn stubbed(event: ServerEvent, hidden: &mut HashSet<StepId>) -> Option<ServerEve
         }
         other => other,
     })
+}
+
+/// The thread as the page was shown it: with stubs where it knows stubs.
+fn as_shown(mut thread: Arc<Thread>, hidden: &HashSet<StepId>) -> Arc<Thread> {
+    let steps = &mut Arc::make_mut(&mut thread).steps;
+    for step in steps.iter_mut().filter(|step| step.is_hidden_thought() && hidden.contains(&step.id)) {
+        *step = step.stub();
+    }
+    thread
 }
 
 #[cfg(test)]

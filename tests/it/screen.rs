@@ -7,7 +7,7 @@ use rejoinder::id::StepId;
 use rejoinder::protocol::{
     Action, Ask, AskKind, AskSpec, Element, ElementKind, ServerEvent, Step, StepKind, Thread, Token,
 };
-use rejoinder::screen::{Page, Screen};
+use rejoinder::screen::{Bounds, Page, Screen};
 use serde_json::Map;
 
 /// What a conversation may do next; ids are small numbers, so that things meet.
@@ -47,8 +47,9 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// Turns acts into events that a server could send: parents exist, tokens go to what streams.
-fn events(acts: &[Act]) -> Vec<ServerEvent> {
+/// Turns acts into events that a server could send: parents exist, tokens go to what streams. Gives the thread as well,
+/// as store and memory have it in the end.
+fn history(acts: &[Act]) -> (Vec<ServerEvent>, Arc<Thread>) {
     let mut there: Vec<Step> = Vec::new();
     let mut events = Vec::new();
     let mut working = false;
@@ -109,6 +110,8 @@ fn events(acts: &[Act]) -> Vec<ServerEvent> {
             }
             Act::Element { id, there: true } => {
                 let mut element = Element::new(format!("e{id}").into(), ElementKind::Custom, "Card");
+                // What belongs to no message is in no store.
+                element.for_id = (*id > 0).then(|| name(0));
                 element.props = Some(Map::from_iter([("n".to_owned(), place.into())]));
                 elements.retain(|known| known.id != element.id);
                 elements.push(element.clone());
@@ -165,21 +168,99 @@ fn events(acts: &[Act]) -> Vec<ServerEvent> {
             }
             Act::Work(_) => {}
             Act::Thread => {
-                events.push(ServerEvent::ResumeThread(Arc::new(Thread {
-                    id: "t".into(),
-                    created_at: None,
-                    name: None,
-                    user_id: None,
-                    user_identifier: None,
-                    tags: None,
-                    metadata: serde_json::Map::new(),
-                    steps: there.clone(),
-                    elements: elements.clone(),
-                })));
+                elements.retain(Element::has_message);
+                events.push(ServerEvent::ResumeThread(Arc::new(thread(there.clone(), elements.clone()))));
             }
         }
     }
-    events
+    elements.retain(Element::has_message);
+    // A store has its own order.
+    there.reverse();
+    (events, Arc::new(thread(there, elements)))
+}
+
+fn thread(steps: Vec<Step>, elements: Vec<Element>) -> Thread {
+    Thread {
+        id: "t".into(),
+        created_at: None,
+        name: None,
+        user_id: None,
+        user_identifier: None,
+        tags: None,
+        metadata: Map::new(),
+        steps,
+        elements,
+    }
+}
+
+/// A page, its lines one after the other, and a page that sees everything.
+struct Lines {
+    screen: Screen,
+    page: Page,
+    whole: Page,
+    last: u64,
+    /// What was sent over the line that there is now.
+    sent: Vec<(u64, ServerEvent)>,
+    /// How much of that is proven, and so was seen.
+    proven: usize,
+}
+
+/// What becomes of a line: of what is sent, so much is seen; when so much was said, so much of it is proven.
+type Fate = (prop::sample::Index, prop::sample::Index, prop::sample::Index);
+
+impl Lines {
+    fn new(bounds: Bounds) -> Self {
+        let (page, whole) = (Page::default(), Page::default());
+        Self { screen: Screen::new(bounds), page, whole, last: 0, sent: Vec::new(), proven: 0 }
+    }
+
+    fn send(&mut self, event: &ServerEvent) {
+        self.last += 1;
+        self.screen.apply(self.last, event);
+        self.sent.push((self.last, event.clone()));
+    }
+
+    /// The life of a line on which this is said.
+    fn live(&mut self, events: &[ServerEvent], (seen, proven, told): Fate) {
+        let told = told.index(events.len() + 1);
+        for (place, event) in events.iter().enumerate() {
+            if place == told {
+                self.prove(proven);
+            }
+            self.whole.apply(event);
+            self.send(event);
+        }
+        if told == events.len() {
+            self.prove(proven);
+        }
+        let seen = seen.index(self.sent.len() + 1).max(self.proven);
+        self.sent[..seen].iter().for_each(|(_, event)| self.page.apply(event));
+    }
+
+    fn prove(&mut self, proven: prop::sample::Index) {
+        self.proven = proven.index(self.sent.len() + 1);
+        if let Some((number, _)) = self.sent[..self.proven].last() {
+            self.screen.proven(*number);
+        }
+    }
+
+    /// The line breaks, another one comes.
+    fn reconnect(&mut self, thread: &Arc<Thread>) {
+        self.sent.clear();
+        self.proven = 0;
+        self.screen.line_lost(self.last);
+        if self.screen.needs_thread() {
+            self.last += 1;
+            self.screen.refresh(self.last, thread.clone());
+        }
+        let missed = self.screen.catch_up();
+        let opening = [ServerEvent::TaskEnd, ServerEvent::ClearAsk, ServerEvent::ClearCallFn(None)];
+        opening.iter().chain(&missed).for_each(|event| self.send(event));
+    }
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<prop::sample::Index>())
 }
 
 /// How many; `PROPTEST_CASES` says otherwise.
@@ -199,7 +280,7 @@ proptest! {
         seen in any::<prop::sample::Index>(),
         told in any::<prop::sample::Index>(),
     ) {
-        let events = events(&acts);
+        let (events, _) = history(&acts);
         let seen = seen.index(events.len() + 1);
         let proven = proven.index(seen + 1);
         let told = proven.max(told.index(events.len() + 1));
@@ -227,6 +308,74 @@ proptest! {
             page.apply(&event);
         }
         prop_assert_eq!(page, whole);
+    }
+
+    /// I-8, I-12. Over three lines that break anywhere, and with bounds that are soon met. Red when a step is forgotten
+    /// and not owed, a token is added to a text that was forgotten, what a refreshed thread brings stands in the store's
+    /// order, or a list of tasks goes with the thread that replaces it.
+    #[test]
+    fn whatever_is_forgotten_every_prefix_ends_at_the_same_screen(
+        acts in proptest::collection::vec(act(), 1..60),
+        cuts in (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
+        fates in (fate(), fate(), fate()),
+        steps in 3..8_usize,
+        bytes in 2500..9000_usize,
+    ) {
+        let mut cuts = [cuts.0.index(acts.len() + 1), cuts.1.index(acts.len() + 1)];
+        cuts.sort_unstable();
+        let (events, thread) = history(&acts);
+        let (first, early) = history(&acts[..cuts[0]]);
+        let (second, later) = history(&acts[..cuts[1]]);
+
+        let mut lines = Lines::new(Bounds { steps, bytes, ..Bounds::default() });
+        lines.live(&first, fates.0);
+        lines.reconnect(&early);
+        lines.live(&second[first.len()..], fates.1);
+        lines.reconnect(&later);
+        lines.live(&events[second.len()..], fates.2);
+        lines.reconnect(&thread);
+        lines.sent.iter().for_each(|(_, event)| lines.page.apply(event));
+        prop_assert_eq!(lines.page, lines.whole);
+    }
+}
+
+/// I-12. Red when what is unproven is kept without a bound, or not given back.
+#[test]
+fn a_screen_keeps_its_bounds() {
+    let bounds = Bounds { steps: 100, bytes: 100_000, ..Bounds::default() };
+    let mut screen = Screen::new(bounds);
+    let mut largest = 0;
+    for number in 1..=10_000 {
+        let mut step = Step::new(format!("s{number}").into(), "t".into(), StepKind::AssistantMessage, "a");
+        step.output = "x".repeat(number % 5000);
+        screen.apply(number as u64, &ServerEvent::NewMessage(step.into()));
+        largest = largest.max(screen.unproven_bytes());
+    }
+    assert!(largest > 50_000 && largest <= 100_000, "{largest} bytes");
+    assert!(screen.needs_thread());
+    screen.proven(10_000);
+    assert!(!screen.needs_thread(), "what has arrived is owed to nobody");
+    assert_eq!(screen.unproven_bytes(), 0);
+}
+
+/// I-8. A text that is longer than what may be kept: each of its tokens is owed, and with each proof nothing is. Red when
+/// a token of a text that was forgotten counts for nothing.
+#[test]
+fn a_text_longer_than_the_bound_is_owed_until_it_is_proven() {
+    let mut screen = Screen::new(Bounds { bytes: 10_000, ..Bounds::default() });
+    let mut step = Step::new("s".into(), "t".into(), StepKind::AssistantMessage, "a");
+    step.streaming = true;
+    screen.apply(1, &ServerEvent::StreamStart(step.into()));
+    for number in 2..100 {
+        let token = "x".repeat(500);
+        let token = Token { id: "s".into(), token, is_sequence: false, is_input: false };
+        screen.apply(number, &ServerEvent::StreamToken(token));
+        assert!(screen.unproven_bytes() <= 10_000);
+        assert_eq!(screen.needs_thread(), number > 20, "{number}");
+        if number > 50 {
+            screen.proven(number);
+            assert!(!screen.needs_thread());
+        }
     }
 }
 

@@ -8,10 +8,10 @@ use std::time::Duration;
 use rejoinder::conversation::Show;
 use rejoinder::id::StepId;
 use rejoinder::protocol::ServerEvent;
-use rejoinder::screen::Page;
+use rejoinder::screen::{Bounds, Page};
 use rejoinder::store::Store;
 
-use super::world::{Browser, Resume, World};
+use super::world::{Browser, Resume, World, answer};
 
 /// How many; `REJOINDER_HISTORIES` says otherwise.
 const HISTORIES: u64 = 2000;
@@ -39,7 +39,9 @@ fn whatever_happens_to_its_lines_a_tab_is_restored_once_and_ends_with_its_thread
 
 async fn history(seed: u64) {
     let show = if seed.is_multiple_of(3) { Show::AtOnce } else { Show::Stored };
-    let world = World::new(seed, show);
+    // Every other tab is one for which next to nothing is kept: it gets its whole thread again and again.
+    let bounds = Bounds { steps: if seed.is_multiple_of(2) { 2 } else { 1000 }, ..Bounds::default() };
+    let world = World::bounded(seed, show, bounds, |app| app.on_message(answer));
     let stored = world.roll(4) > 0;
     let thread = stored.then(|| world.thread(world.roll(5) as usize));
     let failures = world.roll(3);

@@ -7,6 +7,8 @@ use std::time::Duration;
 use rejoinder::conversation::Show;
 use rejoinder::id::ThreadId;
 use rejoinder::protocol::ServerEvent;
+use rejoinder::screen::Bounds;
+use rejoinder::session::{Outbox, Owed};
 
 use super::world::{Browser, Resume, World};
 
@@ -333,7 +335,7 @@ async fn a_shutdown_settles_what_runs() {
 /// Red when what waits for a page that does not read is kept event by event, or given up without being said again.
 #[tokio::test(start_paused = true)]
 async fn a_page_that_is_far_behind_gets_what_it_adds_up_to() {
-    let outbox = rejoinder::session::Outbox::default();
+    let outbox = Outbox::new(Bounds::default());
     let connection = rejoinder::session::ConnectionNumber(1);
     outbox.expect(connection);
     outbox.ready(connection);
@@ -351,7 +353,9 @@ async fn a_page_that_is_far_behind_gets_what_it_adds_up_to() {
     }
     let mut page = rejoinder::screen::Page::default();
     let mut told = 0;
-    while let Ok(Some(batch)) = tokio::time::timeout(Duration::from_millis(1), outbox.next(connection, 64)).await {
+    while let Ok(Some(Owed::Events(batch))) =
+        tokio::time::timeout(Duration::from_millis(1), outbox.next(connection, 64)).await
+    {
         told += batch.len();
         batch.iter().for_each(|entry| page.apply(&entry.event));
     }

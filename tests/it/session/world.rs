@@ -16,7 +16,7 @@ use rejoinder::hook::{HookRuntime, ResumedThread};
 use rejoinder::id::{FileId, SessionId, StepId, ThreadId};
 use rejoinder::journal::Journal;
 use rejoinder::protocol::{ClientEvent, ClientMessage, ServerEvent, Step, StepKind, StoredFile, User};
-use rejoinder::screen::Page;
+use rejoinder::screen::{Bounds, Page};
 use rejoinder::session::{Connect, ConnectionNumber, Foundation, Link, SessionSettings, Sessions};
 use rejoinder::{App, AppBuilder, Chat, HookError, State, UserMessage};
 use tokio::sync::{Notify, mpsc};
@@ -33,6 +33,8 @@ pub struct Ledger(Arc<Counts>);
 #[derive(Default)]
 pub struct Counts {
     pub greeted: AtomicU32,
+    /// How much more is said at the start of a chat.
+    pub hellos: AtomicU32,
     pub resume_calls: AtomicU32,
     pub resumed: AtomicU32,
     pub ended: AtomicU32,
@@ -60,6 +62,9 @@ pub struct Resume {
 async fn greet(chat: Chat, State(ledger): State<Ledger>) -> rejoinder::Result {
     ledger.greeted.fetch_add(1, Ordering::Relaxed);
     chat.say("hello").await?;
+    for number in 0..ledger.hellos.load(Ordering::Relaxed) {
+        chat.say(format!("hello {number}")).await?;
+    }
     Ok(())
 }
 
@@ -78,7 +83,7 @@ async fn resume(chat: Chat, _thread: ResumedThread, State(ledger): State<Ledger>
     Ok(())
 }
 
-async fn answer(chat: Chat, message: UserMessage, State(ledger): State<Ledger>) -> rejoinder::Result {
+pub async fn answer(chat: Chat, message: UserMessage, State(ledger): State<Ledger>) -> rejoinder::Result {
     ledger.answered.lock().unwrap().push(message.id.clone());
     let context = chat.history().await?.into_iter().map(|said| said.id).collect();
     ledger.contexts.lock().unwrap().push(context);
@@ -115,6 +120,11 @@ impl World {
 
     /// A world whose application has further hooks.
     pub fn with(seed: u64, show: Show, more: impl FnOnce(AppBuilder) -> AppBuilder) -> Arc<Self> {
+        Self::bounded(seed, show, Bounds::default(), more)
+    }
+
+    /// A world in which little is kept for pages that may have missed it.
+    pub fn bounded(seed: u64, show: Show, bounds: Bounds, more: impl FnOnce(AppBuilder) -> AppBuilder) -> Arc<Self> {
         let ledger = Ledger::default();
         let app = App::new().with_state(ledger.clone());
         let app = more(app.on_chat_start(greet).on_chat_resume(resume).on_chat_end(end)).build().unwrap();
@@ -153,6 +163,7 @@ impl World {
                 faults: Default::default(),
                 timeout: Duration::from_secs(300),
                 resumes: true,
+                bounds,
                 root: String::new(),
                 tells_lines: false,
                 hears_window: false,

@@ -116,6 +116,9 @@ impl Store for Memory {
 
     async fn thread(&self, id: &ThreadId) -> Result<Option<StoredThread>, StoreError> {
         self.hesitate().await;
+        if self.away.load(Ordering::Relaxed) {
+            return Err(StoreError::Unavailable(sqlx::Error::PoolTimedOut));
+        }
         let records = self.records(id);
         let found = (!records.is_empty()).then(|| StoredThread {
             thread: fold(id, &records).into_thread(),
