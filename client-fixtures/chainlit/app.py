@@ -7,6 +7,7 @@ server; change one, change the other. People sign in with any name and the passw
 import asyncio
 import json
 import os
+import time
 from collections import Counter, defaultdict
 
 import chainlit as cl
@@ -93,6 +94,14 @@ async def on_press(action: cl.Action):
     await say(f"pressed {action.payload['n']}")
 
 
+@cl.action_callback("wonder")
+async def on_wonder(action: cl.Action):
+    answer = await cl.AskUserMessage("really?", timeout=action.payload["seconds"]).send()
+    if answer and answer["output"] == "fail":
+        raise ValueError("failed as asked")
+    await say(f"you said: {answer['output']}" if answer else "no answer")
+
+
 # ---- messages -----------------------------------------------------------------------------------------------------
 
 
@@ -117,6 +126,10 @@ async def on_message(message: cl.Message):
         case "/sleep":
             await asyncio.sleep(int(words[0]) / 1000)
             await say("slept")
+        case "/block":
+            # Its thread is held, and whoever shares it.
+            time.sleep(int(words[0]) / 1000)
+            await say("blocked")
         case "/many":
             for n in range(int(words[0])):
                 await say(f"m{n}")
@@ -141,6 +154,9 @@ async def on_message(message: cl.Message):
         case "/action":
             press = cl.Action(name="press", payload={"n": 1}, label="Press")
             await cl.Message(content="press", actions=[press]).send()
+        case "/action-ask":
+            wonder = cl.Action(name="wonder", payload={"seconds": int(words[0]) if words else 30}, label="Wonder")
+            await cl.Message(content="wonder", actions=[wonder]).send()
         case "/settings":
             await settings_form()
             await say("settings sent")
