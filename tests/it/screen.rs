@@ -389,8 +389,7 @@ fn a_text_that_still_grows_stands_where_it_began() {
         step.parent_id = parent.map(StepId::from);
         step
     };
-    let mut stored = Thread::new("t".into());
-    stored.steps = vec![at("run", 1, None), at("second", 3, Some("run")), at("next", 5, None)];
+    let stored = thread(vec![at("run", 1, None), at("second", 3, Some("run")), at("next", 5, None)], Vec::new());
     let events = [
         ServerEvent::StreamStart(Arc::new(at("first", 2, Some("run")))),
         ServerEvent::NewMessage(Arc::new(at("last", 6, None))),
