@@ -38,6 +38,9 @@ scenarios! { reference:
     page_threads "threads",
     page_idle_cut "idle-cut",
     page_stream_cut "stream-cut",
+    page_stop_cut "stop-cut",
+    page_ask_cut "ask-cut",
+    page_two_tabs "two-tabs",
     an_app_on_the_react_client "react-client",
 }
 

@@ -22,6 +22,7 @@ const WHOLE_SCENARIO = 120_000;
  * Plays one scenario and ends the process with its verdict. `play` is given
  *   person  what the person can do and see on the page (Person)
  *   base    the server's address
+ *   tab     opens another tab of the same browser, and gives the person who sits before it
  *   ok      says what was seen
  *   check   says whether something holds, and goes on if not; the scenario has failed then
  *   shot    keeps a screenshot, of another page where one is named: NAME-what.png
@@ -84,17 +85,23 @@ export async function scenario(play, { through } = {}) {
   const line = await through?.(server);
   const base = (line?.url ?? server).replace(/\/$/, "");
   const browser = await launch();
-  const page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
-  reloadsItsThread(page);
-  page.setDefaultTimeout(PATIENCE);
-  page.on("pageerror", (error) => failed(`an error nobody caught in the page: ${error.message}`));
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  const open = async () => {
+    const page = await context.newPage();
+    reloadsItsThread(page);
+    page.setDefaultTimeout(PATIENCE);
+    page.on("pageerror", (error) => failed(`an error nobody caught in the page: ${error.message}`));
+    return page;
+  };
+  const page = await open();
+  const tab = async () => new Person(await open(), base);
   const shot = (what, of = page) => of.screenshot({ path: join(outdir, `${name}-${what}.png`) });
 
   const tooLong = new Promise((_, reject) => {
     setTimeout(() => reject(new Error(`not done after ${WHOLE_SCENARIO / 1000} s`)), WHOLE_SCENARIO).unref();
   });
   try {
-    await Promise.race([play({ person: new Person(page, base), page, base, line, ok, check, shot }), tooLong]);
+    await Promise.race([play({ person: new Person(page, base), page, base, line, tab, ok, check, shot }), tooLong]);
   } catch (error) {
     // Playwright colours its messages.
     failed(error.message.replace(/\x1b\[\d+m/g, ""));
@@ -170,6 +177,24 @@ class Person {
 
   async stop() {
     await this.stopButton.click();
+  }
+
+  /**
+   * The line is away for so long, and the page notices; `meanwhile` is done when it has, and it is over when the page is
+   * back. Who is signed in the page is told all the time: the stock page asks for that at its own moments, and where it
+   * finds no server just then, it forgets everything and goes to its login - whichever server it is that is not there.
+   */
+  async loses(line, milliseconds, meanwhile = async () => {}) {
+    const signedIn = await (await this.page.request.get(`${this.base}/user`)).text();
+    const answer = (route) => route.fulfill({ contentType: "application/json", body: signedIn });
+    await this.page.route(`${this.base}/user`, answer);
+    const unreachable = this.page.getByText("Could not reach the server");
+    const cut = line.cut(milliseconds);
+    await unreachable.waitFor();
+    await meanwhile();
+    await cut;
+    await unreachable.waitFor({ state: "hidden" });
+    await this.page.unroute(`${this.base}/user`, answer);
   }
 
   async newChat() {

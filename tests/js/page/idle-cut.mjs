@@ -25,12 +25,7 @@ await scenario(
     ok("the stored thread is open");
     await shot("open");
 
-    const unreachable = page.getByText("Could not reach the server");
-    const cut = line.cut(3000);
-    await unreachable.waitFor();
-    ok("the page knows that the line is away");
-    await cut;
-    await unreachable.waitFor({ state: "hidden" });
+    await person.loses(line, 3000, async () => ok("the page knows that the line is away"));
     ok("the page is back");
     await shot("back");
 

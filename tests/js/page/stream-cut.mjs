@@ -9,19 +9,16 @@ import { breakableLine } from "../proxy.mjs";
 const answer = `assistant_message: ${Array.from({ length: 300 }, (_, n) => `t${n}`).join(" ")}`;
 
 await scenario(
-  async ({ person, page, line, ok, check, shot }) => {
+  async ({ person, line, ok, check, shot }) => {
     await person.signIn("alice", "pw");
     await person.sees("assistant_message", "hello");
     await person.send("/stream 300 50");
     await person.sees("assistant_message", /t0 t1 t2/);
 
-    const unreachable = page.getByText("Could not reach the server");
-    const cut = line.cut(3000);
-    await unreachable.waitFor();
-    ok("the page knows that the line is away");
-    await shot("away");
-    await cut;
-    await unreachable.waitFor({ state: "hidden" });
+    await person.loses(line, 3000, async () => {
+      ok("the page knows that the line is away");
+      await shot("away");
+    });
     ok("the page is back");
     const before = (await person.transcript()).at(-1);
     const growing = (await person.transcriptWhere((steps) => steps.at(-1).length > before.length, "more tokens after the cut")).at(-1);
