@@ -27,6 +27,8 @@ await scenario(async ({ person, tab, base, ok, check, shot }) => {
   await other.transcriptWhere((steps) => text(steps).length > growing.length, "more tokens in the second tab");
   ok("it goes on there");
 
+  // The whole takes longer than a person waits for one thing.
+  await person.sees("assistant_message", /t250/);
   for (const somebody of [person, other]) {
     await somebody.sees("assistant_message", /t399/);
     await somebody.ready();
