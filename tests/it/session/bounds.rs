@@ -79,9 +79,9 @@ async fn a_page_that_missed_more_than_is_kept_gets_its_thread_once_and_no_hook_r
     its.say("say 500");
     world.settle().await;
     assert!(
-        world.sessions.unproven_bytes() < 4 * FEW.bytes,
+        world.sessions.figures().unproven_bytes < 4 * FEW.bytes,
         "{} bytes",
-        world.sessions.unproven_bytes()
+        world.sessions.figures().unproven_bytes
     );
     let resumed = world.ledger.resume_calls.load(Ordering::Relaxed);
     left.heard.lock().unwrap().clear();
@@ -191,7 +191,7 @@ async fn a_conversation_that_was_never_stored_comes_again_from_memory() {
     let line = browser.open().await;
     line.freeze();
     world.settle().await;
-    assert!(world.sessions.unproven_bytes() < 4 * FEW.bytes);
+    assert!(world.sessions.figures().unproven_bytes < 4 * FEW.bytes);
     line.noticed();
     let line = browser.open().await;
     world.settle().await;
