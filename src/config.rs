@@ -52,6 +52,20 @@ pub enum ShowErrors {
     Plain,
 }
 
+/// Who may read `/metrics`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
+pub enum MetricsFor {
+    /// Whoever asks on this machine, and not through a proxy.
+    #[default]
+    Local,
+    /// Whoever reaches the server.
+    Anyone,
+    /// Nobody.
+    Nobody,
+}
+
 /// The `SameSite` of cookies. `None` adds `Secure`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -119,6 +133,8 @@ pub struct Config {
     pub write_timeout: Duration,
     /// Time that running hooks get when the server stops.
     pub shutdown_grace: Duration,
+    /// Who may read `/metrics`.
+    pub metrics: MetricsFor,
     /// Whether records get a sequence.
     pub sequence: bool,
     /// The project whose records the database holds.
@@ -163,6 +179,7 @@ impl Default for Config {
             ping_timeout: Duration::from_secs(20),
             write_timeout: Duration::from_secs(20),
             shutdown_grace: Duration::from_secs(10),
+            metrics: MetricsFor::default(),
             sequence: true,
             project: "default".to_owned(),
             allow_origins: vec!["*".to_owned()],

@@ -18,6 +18,7 @@ pub mod http;
 pub mod id;
 pub mod journal;
 pub mod line;
+pub mod metrics;
 pub mod protocol;
 pub mod record;
 pub mod screen;

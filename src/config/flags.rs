@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Parser;
 use serde::Deserialize;
 
-use super::{Config, ConfigError, FilesAt, RootPath, SameSite, Secret, Show, ShowErrors};
+use super::{Config, ConfigError, FilesAt, MetricsFor, RootPath, SameSite, Secret, Show, ShowErrors};
 
 /// What was said; `None` is silence.
 #[derive(Clone, Debug, Default, clap::Args, Deserialize)]
@@ -24,6 +24,10 @@ pub struct Flags {
     /// Path under which the server is mounted, such as /chat
     #[arg(long, value_name = "PATH", env = "REJOINDER_ROOT_PATH", hide_env_values = true, help_heading = "Network")]
     pub root_path: Option<RootPath>,
+
+    /// Who may read /metrics [default: local]; local is this machine, without a proxy in between
+    #[arg(long, value_name = "WHO", env = "REJOINDER_METRICS", hide_env_values = true, help_heading = "Network")]
+    pub metrics: Option<MetricsFor>,
 
     /// Folder for what the server keeps: database, page, secret [default: .rejoinder]
     #[arg(long, value_name = "DIR", env = "REJOINDER_DATA_DIR", hide_env_values = true, help_heading = "Files")]
@@ -197,6 +201,7 @@ impl Flags {
             host: self.host.or(other.host),
             port: self.port.or(other.port),
             root_path: self.root_path.or(other.root_path),
+            metrics: self.metrics.or(other.metrics),
             data_dir: self.data_dir.or(other.data_dir),
             database_url: self.database_url.or(other.database_url),
             files: self.files.or(other.files),
@@ -233,6 +238,7 @@ impl Flags {
         put(self.host, &mut config.host);
         put(self.port, &mut config.port);
         put(self.root_path, &mut config.root_path);
+        put(self.metrics, &mut config.metrics);
         put(self.data_dir, &mut config.data_dir);
         put(self.database_url.map(Some), &mut config.database_url);
         put(self.app_dir, &mut config.app_dir);

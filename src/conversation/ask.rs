@@ -12,6 +12,7 @@ use super::state::Conversation;
 use super::tab::{Member, TabId};
 use crate::chat::{NewAsk, Speaker};
 use crate::id::StepId;
+use crate::metrics::{Open, counts};
 use crate::protocol::{
     Action, Ask, AskKind, AskSpec, ClientMessage, Element, ServerEvent, Step, StepKind, StoredFile, whole_seconds,
 };
@@ -26,6 +27,8 @@ pub(super) struct OpenAsk {
     speaker: Speaker,
     deadline: Instant,
     answer: oneshot::Sender<Value>,
+    /// For as long as it waits.
+    _open: Open,
 }
 
 /// An answer that was taken.
@@ -83,7 +86,8 @@ impl Conversation {
         shows.push((Audience::All, ServerEvent::Ask(ask.clone())));
         self.said(&speaker, records, shows);
         let deadline = Instant::now() + timeout;
-        self.asks.insert(id, OpenAsk { ask, actions, element, speaker, deadline, answer });
+        let _open = Open::one(&counts().asks_open);
+        self.asks.insert(id, OpenAsk { ask, actions, element, speaker, deadline, answer, _open });
     }
 
     /// A page answered. The first answer counts; a late, doubled or ill-shaped one is ignored. `files`: those of its

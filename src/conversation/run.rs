@@ -16,6 +16,7 @@ use super::turn::Held;
 use crate::chat::{Speaker, Values};
 use crate::hook::UserMessage;
 use crate::id::StepId;
+use crate::metrics::counts;
 use crate::protocol::{ServerEvent, Step, StepKind};
 use crate::record::{EndReason, Fact, Record, Source};
 
@@ -49,6 +50,22 @@ pub(super) enum Ended {
     Overtaken,
     /// With what a person is told.
     Failed(String),
+}
+
+impl Ended {
+    /// For the count of them.
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Completed | Self::Stopped(EndReason::Completed) | Self::Overruled(EndReason::Completed) => {
+                "completed"
+            }
+            Self::Stopped(EndReason::UserStop) | Self::Overruled(EndReason::UserStop) => "stopped",
+            Self::Stopped(EndReason::Superseded) | Self::Overruled(EndReason::Superseded) => "superseded",
+            Self::Stopped(EndReason::SessionCleared) | Self::Overruled(EndReason::SessionCleared) => "cleared",
+            Self::Overtaken => "lost",
+            Self::Failed(_) => "failed",
+        }
+    }
 }
 
 impl Conversation {
@@ -156,6 +173,7 @@ impl Conversation {
         shows: &mut Vec<(Audience, ServerEvent)>,
     ) -> Option<Closed> {
         let run = self.runs.shift_remove(id)?;
+        counts().runs_ended.count(ended.word());
         let speaker = Speaker { run: Some(id.clone()), ..Speaker::default() };
         if !matches!(ended, Ended::Completed) {
             self.cut_off_all(&speaker, records, shows);

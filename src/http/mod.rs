@@ -12,6 +12,7 @@ mod health;
 mod kept;
 mod language;
 mod login;
+mod metrics;
 mod multipart;
 mod observe;
 mod page;
@@ -134,6 +135,7 @@ pub fn routes(http: Arc<Http>) -> Router {
         .route("/health", get(health::health))
         .route("/livez", get(health::health))
         .route("/readyz", get(health::ready))
+        .route("/metrics", get(metrics::show))
         .route("/auth/config", get(login::config))
         .route("/login", post(login::password))
         .route("/logout", post(login::logout))

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::id::ThreadId;
+use crate::metrics::counts;
 use crate::store::{Append, LiveSession, Partial, Store};
 use latest::{Partials, Sessions};
 pub use lease::{Leases, RunLease};
@@ -120,6 +121,8 @@ enum Late {
 /// An append on its way, and who waits for its answer.
 struct Job {
     append: Append,
+    /// When it was handed in.
+    at: Instant,
     bytes: usize,
     answer: oneshot::Sender<Result<crate::store::Appended, JournalError>>,
     /// Held until the answer: this much of the queue is taken.
@@ -196,7 +199,8 @@ impl Journal {
     }
 
     async fn hand_in(&self, append: Append, late: Option<Late>) -> Receipt {
-        let until = Instant::now() + self.shared.settings.patience;
+        let handed_in = Instant::now();
+        let until = handed_in + self.shared.settings.patience;
         let shared = &self.shared;
         let (answer, receipt) = oneshot::channel();
         let bytes = size(&append);
@@ -207,12 +211,13 @@ impl Journal {
         let ends: Vec<RunLease> = ended.map(|run| shared.leases.hold(&thread, run)).collect();
         let enter = async {
             let place = shared.rooms.enter(&thread, records, bytes).await?;
-            let job = Job { append, bytes, answer, place, withdrawn: withdrawn.clone(), ends };
+            let job = Job { append, at: handed_in, bytes, answer, place, withdrawn: withdrawn.clone(), ends };
             // A closed queue drops the job, and with it the answer: the receipt says that the journal has stopped.
             let _ = self.queue.send(job).await;
             Some(())
         };
         if timeout(shared.settings.push_back, enter).await.is_err() {
+            counts().records.add("overflowed", records as u64);
             let refused = shared.refused.fetch_add(records as u64, Ordering::Relaxed) + records as u64;
             tracing::error!(%thread, records, refused, "too much waits for the store, records refused");
             shared.overflowed.lock().unwrap_or_else(PoisonError::into_inner).insert(thread);
@@ -289,6 +294,18 @@ impl Journal {
     #[must_use]
     pub fn pending(&self) -> usize {
         self.queue.max_capacity() - self.queue.capacity()
+    }
+
+    /// How many records wait for the writer, and what they weigh in bytes. Costs a look at every thread of which some wait.
+    #[must_use]
+    pub fn waiting(&self) -> (usize, usize) {
+        self.shared.rooms.all()
+    }
+
+    /// For how long the oldest append has waited that the writer works on.
+    #[must_use]
+    pub fn oldest(&self) -> Duration {
+        self.shared.rooms.oldest()
     }
 
     /// How many records the poll found that no wake had announced: with one process on the database, none.

@@ -1,11 +1,13 @@
 //! How much may wait for the store (records.md 3.5): so many records and bytes of a thread, so many bytes of them all.
 //! Whoever has no place waits for one.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use dashmap::DashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use super::JournalSettings;
 use crate::id::ThreadId;
@@ -17,6 +19,8 @@ pub(super) struct Rooms {
     bytes: u32,
     all: Arc<Semaphore>,
     most: u32,
+    /// When the oldest append was handed in that the writer works on.
+    oldest: Mutex<Option<Instant>>,
 }
 
 /// What waits of one thread.
@@ -45,6 +49,7 @@ impl Rooms {
             bytes: bound(settings.thread_bytes),
             all: Arc::new(Semaphore::new(most as usize)),
             most,
+            oldest: Mutex::new(None),
         })
     }
 
@@ -64,6 +69,22 @@ impl Rooms {
     /// How many records of a thread wait.
     pub fn waiting(&self, thread: &ThreadId) -> usize {
         self.threads.get(thread).map_or(0, |room| room.waiting.load(Ordering::Acquire))
+    }
+
+    /// How many records wait, and what they weigh in bytes.
+    pub fn all(&self) -> (usize, usize) {
+        let records = self.threads.iter().map(|room| room.waiting.load(Ordering::Acquire)).sum();
+        (records, self.most as usize - self.all.available_permits())
+    }
+
+    /// The writer works on what was handed in at this moment, or on nothing.
+    pub fn writing(&self, since: Option<Instant>) {
+        *self.oldest.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+
+    /// For how long that has waited.
+    pub fn oldest(&self) -> Duration {
+        self.oldest.lock().unwrap_or_else(PoisonError::into_inner).map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// Removes what is left of threads of which nothing waits: a caller may have given up.

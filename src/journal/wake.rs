@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::id::ThreadId;
+use crate::metrics::counts;
 use crate::store::Store;
 
 /// How much earlier or later a poll may come, so that many servers of one database do not ask at once.
@@ -81,6 +82,7 @@ impl Wakes {
                     let is_news = self.threads.get(thread).is_some_and(|follower| *follower.borrow() < *latest);
                     if is_news {
                         self.missed.fetch_add(1, Ordering::Relaxed);
+                        counts().polls_found.inc();
                         self.announce(thread, *latest);
                     }
                 }

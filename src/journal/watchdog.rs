@@ -8,6 +8,7 @@ use tracing::{debug, info, warn};
 
 use super::Journal;
 use crate::clock::Clock;
+use crate::metrics::counts;
 use crate::protocol::Timestamp;
 use crate::store::{Settled, Store, Working};
 
@@ -93,6 +94,7 @@ impl Watchdog {
             Ok(Ok(settled)) => {
                 let runs: usize = settled.iter().map(|settled| settled.runs.len()).sum();
                 if runs > 0 {
+                    counts().runs_ended.add("lost", runs as u64);
                     info!(runs, "runs that nobody works on any more are settled as lost");
                 }
                 return settled;

@@ -13,6 +13,7 @@ use super::receipt::JournalError;
 use super::room::Place;
 use super::{Job, Shared};
 use crate::id::ThreadId;
+use crate::metrics::counts;
 use crate::store::{Append, Appended, StoreError, Stored, incomplete};
 
 /// Between two looks for wake-up entries that nobody follows any more.
@@ -149,6 +150,7 @@ impl Writer {
     }
 
     async fn write(&mut self, batch: Vec<Job>) {
+        self.shared.rooms.writing(batch.first().map(|job| job.at));
         let (mut appends, mut waiting) = split(batch);
         match self.append(&mut appends, &mut waiting).await {
             Ok(outcomes) => self.answer(appends, waiting, outcomes.into_iter().map(Ok)),
@@ -166,6 +168,7 @@ impl Writer {
                 self.answer(appends, waiting, outcomes);
             }
         }
+        self.shared.rooms.writing(self.held.as_ref().map(|job| job.at));
     }
 
     fn answer(
@@ -197,13 +200,20 @@ impl Writer {
             if appends.is_empty() {
                 return Ok(Vec::new());
             }
+            let begun = Instant::now();
             let error = match self.shared.store.append(appends).await {
-                Ok(outcomes) if outcomes.len() == appends.len() => return Ok(outcomes),
+                Ok(outcomes) if outcomes.len() == appends.len() => {
+                    counts().commit_time.observe(begun.elapsed().as_secs_f64());
+                    return Ok(outcomes);
+                }
                 Ok(_) => {
                     tracing::error!("store answered fewer appends than it was given");
                     return Err(JournalError::Broken);
                 }
-                Err(StoreError::Unavailable(error)) => error,
+                Err(StoreError::Unavailable(error)) => {
+                    counts().store_away.inc();
+                    error
+                }
                 Err(error @ (StoreError::Corrupt(_) | StoreError::Refused(_))) => {
                     tracing::error!(%error, "records not stored");
                     return Err(JournalError::Broken);
@@ -228,9 +238,12 @@ impl Writer {
     }
 
     fn committed(&self, append: &Append, outcome: &Appended) {
-        let Ok(stored) = outcome else { return };
+        let Ok(stored) = outcome else {
+            return counts().records.add("refused", append.records.len() as u64);
+        };
         let mut latest = None;
         for (record, stored) in append.records.iter().zip(stored) {
+            counts().records.count(word(stored));
             match stored {
                 Stored::Appended(sequence) => {
                     latest = latest.max(*sequence);
@@ -333,5 +346,19 @@ impl Writer {
         if timeout_at(deadline, rest).await.is_err() {
             tracing::error!("journal stopped before everything was written");
         }
+    }
+}
+
+/// For the count of them.
+fn word(stored: &Stored) -> &'static str {
+    match stored {
+        Stored::Appended(_) => "appended",
+        Stored::Duplicate(_) => "duplicate",
+        Stored::Conflict => "conflict",
+        Stored::Quarantined => "quarantined",
+        Stored::AlreadySettled => "already_settled",
+        Stored::ForeignId => "foreign_id",
+        Stored::Rejected(_) => "rejected",
+        Stored::Skipped => "skipped",
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Number, Screen};
 use crate::id::StepId;
+use crate::metrics::counts;
 use crate::protocol::{ServerEvent, Step, Thread};
 
 /// Keys of a thread's metadata that mean something to a page only when it comes to the thread: they would make it connect
@@ -89,6 +90,7 @@ impl Screen {
             self.forgotten.arrival = arrival.map(|(key, value)| (key.clone(), value.clone())).collect();
         }
         self.forgotten.missed(number);
+        counts().windows_forgotten.inc();
         self.steps = IndexMap::new();
         self.bytes = 0;
         self.elements.forget();

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::{ConnectionNumber, Link, Sessions};
 use crate::config::Config;
 use crate::id::{SessionId, ThreadId};
+use crate::metrics::counts;
 use crate::protocol::User;
 
 /// What a page brings along when it connects, its login checked already.
@@ -57,6 +58,14 @@ impl Sessions {
     /// # Errors
     /// [`Refusal`], to be sent as CONNECT_ERROR.
     pub async fn connect(self: &Arc<Self>, page: Connect) -> Result<Link, Refusal> {
+        let link = self.attach(page).await;
+        if link.is_err() {
+            counts().reconnects.count("refused");
+        }
+        link
+    }
+
+    async fn attach(self: &Arc<Self>, page: Connect) -> Result<Link, Refusal> {
         if self.closed.load(Ordering::Acquire) {
             return Err(Refusal::ShuttingDown);
         }

@@ -9,11 +9,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use super::outbox::Owed;
+use super::outbox::{Missed, Owed};
 use super::state::{Event, Newest, Phase, Waiting};
 use super::{Asked, ConnectionNumber, Entry, Session};
 use crate::conversation::{CallEnd, Held, Input, SessionHook};
 use crate::hook::UserMessage;
+use crate::metrics::counts;
 use crate::protocol::{BadEvent, ClientEvent, FileReference, ServerEvent};
 
 /// Events that may wait for a restore.
@@ -54,7 +55,11 @@ impl Link {
                         former.replaced.cancel();
                     }
                     state.newest = Some(Newest { number, replaced: replaced.clone() });
-                    state.alone_since = None;
+                    if let Some(since) = state.alone_since.take()
+                        && state.was_ready
+                    {
+                        counts().gap_time.observe(since.elapsed().as_secs_f64());
+                    }
                     session.outbox.expect(number);
                 }
             }
@@ -205,11 +210,14 @@ impl Session {
     fn ready(self: &Arc<Self>, number: ConnectionNumber) {
         let wants_thread = self.lock().wanted.is_some();
         debug!(session = ?self.id, connection = number.0, wants_thread, "page is ready");
-        self.outbox.ready(number);
+        let missed = self.outbox.ready(number);
         let (phase, again) = {
             let mut state = self.lock();
             (state.phase, std::mem::replace(&mut state.was_ready, true))
         };
+        if again {
+            count_return(missed);
+        }
         match phase {
             Phase::Fresh => self.begin(),
             Phase::Undone => self.try_again(),
@@ -280,5 +288,19 @@ impl Session {
         {
             warn!(session = ?self.id, "conversation takes no more");
         }
+    }
+}
+
+/// Counts a page that came back, by what it may have missed.
+fn count_return(missed: Missed) {
+    let (what, events) = match missed {
+        Missed::Events(0) => ("nothing", Some(0)),
+        Missed::Events(events) => ("caught_up", Some(events)),
+        Missed::Thread => ("thread", None),
+        Missed::Outdated => return,
+    };
+    counts().reconnects.count(what);
+    if let Some(events) = events {
+        counts().gap_events.observe(events as f64);
     }
 }

@@ -18,7 +18,7 @@ mod visit;
 
 pub use connect::{Connect, Refusal};
 pub use link::{Flooded, Link};
-pub use outbox::{Asked, ConnectionNumber, Entry, Outbox, Owed};
+pub use outbox::{Asked, ConnectionNumber, Entry, Missed, Outbox, Owed};
 pub use visit::{NoSuchQuestion, NotTalking, Visit};
 
 use std::collections::HashSet;
@@ -82,6 +82,17 @@ impl fmt::Debug for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} sessions", self.live.len())
     }
+}
+
+/// How the sessions of a process stand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Figures {
+    /// Live tabs.
+    pub live: usize,
+    /// Those that have a line.
+    pub with_line: usize,
+    /// What is kept for pages that may have missed it, in bytes.
+    pub unproven_bytes: usize,
 }
 
 /// One tab.
@@ -149,10 +160,15 @@ impl Sessions {
         self.live.is_empty()
     }
 
-    /// What is kept for pages that may have missed it, in bytes. Costs a look at every session.
+    /// How they stand. Costs a look at every session.
     #[must_use]
-    pub fn unproven_bytes(&self) -> usize {
-        self.live.iter().map(|session| session.value().outbox.unproven_bytes()).sum()
+    pub fn figures(&self) -> Figures {
+        let mut figures = Figures { live: self.live.len(), ..Figures::default() };
+        for session in &self.live {
+            figures.with_line += usize::from(session.lock().alone_since.is_none());
+            figures.unproven_bytes += session.outbox.unproven_bytes();
+        }
+        figures
     }
 
     /// From now on nobody connects any more.

@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::id::StepId;
+use crate::metrics::counts;
 use crate::protocol::{Ask, CallId, ServerEvent, Thread};
 use crate::screen::{Bounds, Number, Screen, weight};
 
@@ -88,6 +89,17 @@ pub enum Owed {
     Thread,
 }
 
+/// What a page may have missed that is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missed {
+    /// So many events bring it to its screen.
+    Events(usize),
+    /// It gets its whole thread.
+    Thread,
+    /// Nobody asks: a newer connection has taken its place.
+    Outdated,
+}
+
 impl Outbox {
     /// Nothing is owed to a page that shows nothing.
     #[must_use]
@@ -107,16 +119,17 @@ impl Outbox {
     }
 
     /// The page behind `connection` is ready: it gets the opening events and whatever it may have missed.
-    pub fn ready(&self, connection: ConnectionNumber) {
+    pub fn ready(&self, connection: ConnectionNumber) -> Missed {
         let mut state = self.lock();
         if state.newest != Some(connection) {
-            return;
+            return Missed::Outdated;
         }
         state.connection = Some(connection);
         state.asked.clear();
-        state.catch_up();
+        let missed = state.catch_up();
         drop(state);
         self.changed.notify_waiters();
+        missed
     }
 
     /// The socket is gone.
@@ -284,14 +297,20 @@ impl State {
 
     /// The opening events, then what the page may have missed, then what cannot be repeated and was never written. All of
     /// it later, when the page needs its thread for it.
-    fn catch_up(&mut self) {
+    fn catch_up(&mut self) -> Missed {
         self.give_up_repeatable();
         self.awaiting = self.screen.needs_thread();
         self.folded = self.awaiting;
         if self.awaiting {
-            return;
+            return Missed::Thread;
         }
         let missed = self.screen.catch_up();
+        let outcome = match missed.iter().any(|event| matches!(event, ServerEvent::ResumeThread(_))) {
+            true => Missed::Thread,
+            false => Missed::Events(missed.len()),
+        };
+        counts().events_resent.inc_by(missed.len() as u64);
+        counts().asks_again.inc_by(missed.iter().filter(|event| matches!(event, ServerEvent::Ask(_))).count() as u64);
         self.lost_calls.extend(self.screen.lost_calls());
         self.waiting_bytes = 0;
         let owed: Vec<ServerEvent> = self.waiting.drain(..).map(|entry| entry.event).collect();
@@ -300,6 +319,7 @@ impl State {
         for event in opening.into_iter().chain(missed).chain(owed) {
             self.queue(event);
         }
+        outcome
     }
 
     fn line_lost(&mut self) {

@@ -18,6 +18,7 @@ use super::inbox::acknowledge;
 use super::token::merge;
 use super::track::Track;
 use crate::line::MARKER;
+use crate::metrics::counts;
 use crate::session::Entry;
 
 /// How many entries are taken from the session at once.
@@ -167,6 +168,7 @@ impl<T: Tab> Pump<T> {
         if let Marker::Sent { at, count } = self.marker
             && proven >= count
         {
+            counts().proof_time.observe(at.elapsed().as_secs_f64());
             self.marker = Marker::From(at + self.desk.house.config.marker_interval);
         }
     }
@@ -225,6 +227,7 @@ impl<T: Tab> Pump<T> {
 
     fn no_room(&mut self) -> Room {
         self.is_behind = true;
+        counts().pump_waits.inc();
         self.desk.connection.want_progress();
         Room::None
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::metrics::counts;
 use crate::protocol::{ServerEvent, Token};
 use crate::session::Entry;
 
@@ -11,6 +12,7 @@ const LONGEST: usize = 64 * 1024;
 /// Merges adjacent plain tokens of the same step and field. A merged entry has the number of its last token, so that
 /// its proof proves all of them.
 pub(super) fn merge(entries: VecDeque<Entry>) -> VecDeque<Entry> {
+    let before = entries.len();
     let mut merged: VecDeque<Entry> = VecDeque::with_capacity(entries.len());
     for entry in entries {
         match (merged.back_mut(), &entry.event) {
@@ -23,6 +25,7 @@ pub(super) fn merge(entries: VecDeque<Entry>) -> VecDeque<Entry> {
             _ => merged.push_back(entry),
         }
     }
+    counts().tokens_merged.inc_by((before - merged.len()) as u64);
     merged
 }
 

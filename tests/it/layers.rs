@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// From the ground up. A module may use what stands on a lower floor, never its own floor or a higher one.
 const FLOORS: [&[&str]; 15] = [
-    &["id"],
+    &["id", "metrics"],
     &["protocol"],
     &["clock", "config", "error", "record", "screen"],
     &["chat", "store"],
@@ -24,7 +24,8 @@ const FLOORS: [&[&str]; 15] = [
 ];
 
 /// Libraries that only some modules know.
-const LIBRARIES: [(&str, &[&str]); 4] = [
+const LIBRARIES: [(&str, &[&str]); 5] = [
+    ("prometheus_client", &["metrics"]),
     ("object_store", &["file"]),
     ("socketioxide", &["socket"]),
     ("axum", &["line", "socket", "auth", "http", "server"]),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 use tracing::error;
 
+use crate::metrics::counts;
 use crate::record::{CursorToken, Event};
 
 /// Frames that are about to be written.
@@ -147,7 +148,8 @@ impl Frames {
     }
 
     /// The reader's position is of no use here: it has to take a new snapshot. The empty id makes a browser forget it.
-    pub(super) fn reset(&mut self, reason: &str, latest: u64) {
+    pub(super) fn reset(&mut self, reason: &'static str, latest: u64) {
+        counts().resets.count(reason);
         self.put(b"id: \n");
         self.name("reset");
         self.data(&json!({"reason": reason, "latest_sequence": latest}));

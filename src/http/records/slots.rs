@@ -5,6 +5,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::id::ThreadId;
+use crate::metrics as counted;
 
 /// Bounds for streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,7 @@ type Key = (Option<String>, ThreadId);
 pub(super) struct Slot {
     slots: Slots,
     key: Key,
+    _reader: counted::Open,
 }
 
 impl Slots {
@@ -59,7 +61,7 @@ impl Slots {
         }
         *open.threads.entry(key.clone()).or_default() += 1;
         drop(open);
-        Some(Slot { slots: self.clone(), key })
+        Some(Slot { slots: self.clone(), key, _reader: counted::Open::one(&counted::counts().readers) })
     }
 
     /// How many are open.

@@ -7,6 +7,7 @@ mod feedback;
 mod file;
 mod health;
 mod login;
+mod metrics;
 mod page;
 mod records;
 mod settings;
