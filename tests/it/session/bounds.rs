@@ -249,7 +249,7 @@ async fn what_is_typed_while_the_thread_is_on_its_way_stays() {
 async fn a_notice_to_one_page_stays_on_it() {
     let world = World::bounded(88, Show::Stored, FEW, talkative);
     let (left, line, _, its) = two(&world).await;
-    line.tell(Err(rejoinder::protocol::BadEvent::Message("no text".into())));
+    line.tell(Err(rejoinder::protocol::BadEvent::Message("no text")));
     world.settle().await;
     let notice = texts(&left).last().cloned().unwrap();
     line.prove_all();
