@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
 
 mod bad_input;
+mod behind;
 mod blocked;
 mod chainlit;
 mod cli;

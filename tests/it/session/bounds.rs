@@ -249,7 +249,7 @@ async fn what_is_typed_while_the_thread_is_on_its_way_stays() {
 async fn a_notice_to_one_page_stays_on_it() {
     let world = World::bounded(88, Show::Stored, FEW, talkative);
     let (left, line, _, its) = two(&world).await;
-    line.tell(Err(rejoinder::protocol::BadEvent::Message("no text".into())));
+    line.tell(Err(rejoinder::protocol::BadEvent::Message("no text")));
     world.settle().await;
     let notice = texts(&left).last().cloned().unwrap();
     line.prove_all();
@@ -291,11 +291,12 @@ async fn a_note_proves_nothing_of_what_was_given_up_before_it() {
     (0..30).for_each(|number| outbox.show(message(number, 1)));
     outbox.show(ServerEvent::Toast(Toast { message: "!".into(), kind: ToastKind::Info }));
     let mut page = rejoinder::screen::Page::default();
-    loop {
-        let taken = take(&outbox, connection).await;
-        let Some((last, _)) = taken.last() else { break };
-        outbox.proven(*last);
-        taken.iter().for_each(|(_, event)| page.apply(event));
+    while let Ok(Some(Owed::Events(batch))) =
+        tokio::time::timeout(Duration::from_millis(1), outbox.next(connection, 64)).await
+    {
+        // Each batch is proven before the next one is taken.
+        batch.iter().for_each(|entry| page.apply(&entry.event));
+        batch.last().into_iter().for_each(|last| outbox.proven(last.number));
     }
     assert_eq!((page.steps().count(), page.toasts()), (30, 1));
 }

@@ -79,6 +79,7 @@ struct Line {
 enum Order {
     Say(String),
     Freeze,
+    Thaw,
     Cut(Cut),
 }
 
@@ -275,6 +276,13 @@ impl Page {
         }
     }
 
+    /// Goes on reading where it stopped.
+    pub fn thaw(&mut self) {
+        if let Some(line) = &self.line {
+            let _ = line.orders.send(Order::Thaw);
+        }
+    }
+
     /// Looks at what was seen so far.
     pub fn look<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
         look(&self.seen.borrow())
@@ -447,6 +455,7 @@ async fn read(raw: Raw, mut orders: mpsc::UnboundedReceiver<Order>, seen: watch:
                     }
                 }
                 Some(Order::Freeze) => frozen = true,
+                Some(Order::Thaw) => frozen = false,
                 Some(Order::Cut(Cut::Close)) => {
                     let _ = stream.close(None).await;
                     break;
