@@ -17,6 +17,14 @@ use crate::screen::fold_onto;
 /// Notices to one tab that are kept for it, at most: they are in no store.
 const MOST_NOTICES: usize = 50;
 
+/// A thread that is being read for a tab once more.
+pub(super) struct Renewal {
+    /// Something was on its way into the store when the reading began: it may be in what is read, or not.
+    was_unstored: bool,
+    /// What was not stored then, and what happened since.
+    since: Vec<ServerEvent>,
+}
+
 impl Conversation {
     /// A tab needs its thread. The answer is the thread that has to be read for it ([`renewed`](Self::renewed)), or `None`
     /// when it is on the feed already. Without an answer, it is to be asked for again.
@@ -33,7 +41,8 @@ impl Conversation {
         match &self.stage {
             Stage::Saved => {
                 // Before it is read, or what happens between the two is lost.
-                self.renewals.insert(tab, self.not_stored().collect());
+                let since = self.not_stored().collect();
+                self.renewals.insert(tab, Renewal { was_unstored: !self.unstored.is_empty(), since });
                 drop(answer.send(Some(self.thread.clone())));
             }
             Stage::Unsaved(pending) => {
@@ -60,10 +69,11 @@ impl Conversation {
 
     /// It was read: `None` when it could not be. It is asked for again where it is still on its way into the store.
     pub(super) fn renewed(&mut self, tab: TabId, read: Option<Option<Thread>>) {
-        let Some(since) = self.renewals.remove(&tab) else { return };
+        let Some(Renewal { was_unstored, since }) = self.renewals.remove(&tab) else { return };
         let thread = match read {
             Some(Some(thread)) => thread,
-            Some(None) if self.unstored.is_empty() => self.nothing(),
+            // It may have been stored right after it was read: then there is more than what was said since.
+            Some(None) if self.unstored.is_empty() && !was_unstored => self.nothing(),
             Some(None) | None => return,
         };
         self.show_again(tab, fold_onto(thread, &since), Vec::new());
@@ -71,7 +81,7 @@ impl Conversation {
 
     /// Follows what is shown, for tabs whose thread is being read.
     pub(super) fn note_for_renewals(&mut self, shows: &[(Audience, ServerEvent)]) {
-        for (tab, since) in &mut self.renewals {
+        for (tab, Renewal { since, .. }) in &mut self.renewals {
             let theirs = |audience: &Audience| match audience {
                 Audience::All | Audience::WrittenAt(_) => true,
                 Audience::Only(one) => one == tab,

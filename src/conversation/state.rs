@@ -17,6 +17,7 @@ use super::function::OpenCall;
 use super::job::Job;
 use super::outline::Outline;
 use super::overtaken::Named;
+use super::renew::Renewal;
 use super::restore::Attempt;
 use super::tab::{Member, TabId};
 use super::{Owner, Settings, Shared};
@@ -63,7 +64,7 @@ pub(super) struct Conversation {
     pub(super) attempts: HashMap<TabId, Attempt>,
     pub(super) next_attempt: u64,
     /// Tabs whose thread is read once more, with what happened since.
-    pub(super) renewals: HashMap<TabId, Vec<ServerEvent>>,
+    pub(super) renewals: HashMap<TabId, Renewal>,
     /// What tabs were told that is in no history.
     pub(super) notices: HashMap<TabId, Vec<Arc<Step>>>,
     /// Runs that were ended over their heads and may still speak.
