@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use socketioxide::socket::Sid;
 
+use super::track::Track;
 use super::{House, Tab};
 use crate::id::SessionId;
 use crate::line::Connection;
@@ -17,6 +18,8 @@ pub(super) struct Desk<T> {
     pub(super) house: Arc<House>,
     /// Acknowledgements that found the queue full; the pump sends them when there is space.
     acks: Mutex<Vec<i64>>,
+    /// What was emitted and is not proven.
+    track: Mutex<Track>,
     /// The socket is gone, its transport may be there still.
     stays: AtomicBool,
 }
@@ -26,7 +29,15 @@ const MOST_ACKS: usize = 1024;
 
 impl<T> Desk<T> {
     pub(super) fn new(tab: T, session: SessionId, connection: Arc<Connection>, house: Arc<House>) -> Self {
-        Self { tab, session, connection, house, acks: Mutex::default(), stays: AtomicBool::new(false) }
+        Self {
+            tab,
+            session,
+            connection,
+            house,
+            acks: Mutex::default(),
+            track: Mutex::default(),
+            stays: AtomicBool::new(false),
+        }
     }
 
     /// The socket is gone. `stays` tells whether its transport may still be there.
@@ -37,6 +48,11 @@ impl<T> Desk<T> {
 
     pub(super) fn transport_stays(&self) -> bool {
         self.stays.load(Ordering::Acquire)
+    }
+
+    /// What was emitted over the connection. For one expression: whoever reads frames needs it as well.
+    pub(super) fn track(&self) -> MutexGuard<'_, Track> {
+        self.track.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An acknowledgement found the queue full. False when there are too many.
@@ -68,6 +84,17 @@ impl<T> Desk<T> {
 
     fn acks(&self) -> MutexGuard<'_, Vec<i64>> {
         self.acks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Tab> Desk<T> {
+    /// Tells the session what is proven by now. The line notes a proof before it passes on what came behind it, so whoever
+    /// handles that asks here first; else a page could be told again what it has proven.
+    pub(super) fn prove(&self) {
+        let newly = self.track().proven(self.connection.proven());
+        if let Some(entry) = newly {
+            self.tab.proven(entry);
+        }
     }
 }
 

@@ -32,6 +32,7 @@ impl<T: Tab> MessageHandler<LocalAdapter, Own> for Inbox<T> {
     fn call(&self, socket: Arc<Socket>, value: Value, ack: Option<i64>) {
         // The pump holds it: nobody hears a page that is not served any more.
         let Some(desk) = self.0.upgrade() else { return };
+        desk.prove();
         let Some(mut args) = arguments(&value) else {
             tracing::warn!(session = ?desk.session, "a packet is no event: ignored");
             return;

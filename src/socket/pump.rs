@@ -16,7 +16,6 @@ use super::ask::{Answer, Asks};
 use super::desk::Desk;
 use super::inbox::acknowledge;
 use super::token::merge;
-use super::track::Track;
 use crate::line::MARKER;
 use crate::metrics::counts;
 use crate::session::Entry;
@@ -41,7 +40,6 @@ pub(super) struct Pump<T> {
     socket: Arc<Socket>,
     /// Taken from the session, not emitted yet.
     pending: VecDeque<Entry>,
-    track: Track,
     asks: Asks,
     marker: Marker,
     /// The queue was full not long ago: tokens are merged.
@@ -83,7 +81,6 @@ impl<T: Tab> Pump<T> {
             desk,
             socket,
             pending: VecDeque::new(),
-            track: Track::default(),
             asks: Asks::default(),
             marker: Marker::From(Instant::now()),
             is_behind: false,
@@ -161,12 +158,9 @@ impl<T: Tab> Pump<T> {
 
     /// Tells the session what is proven.
     fn prove(&mut self) {
-        let proven = self.desk.connection.proven();
-        if let Some(entry) = self.track.proven(proven) {
-            self.desk.tab.proven(entry);
-        }
+        self.desk.prove();
         if let Marker::Sent { at, count } = self.marker
-            && proven >= count
+            && self.desk.connection.proven() >= count
         {
             counts().proof_time.observe(at.elapsed().as_secs_f64());
             self.marker = Marker::From(at + self.desk.house.config.marker_interval);
@@ -200,7 +194,7 @@ impl<T: Tab> Pump<T> {
                 }
             }
             match emit(&self.socket, &mut self.asks, entry) {
-                Ok(bytes) => self.track.emitted(entry.number, bytes),
+                Ok(bytes) => self.desk.track().emitted(entry.number, bytes),
                 Err(SendError::Socket(SocketError::InternalChannelFull)) => return self.no_room(),
                 // Its end is being noticed.
                 Err(SendError::Socket(SocketError::Closed)) => return Room::None,
@@ -211,7 +205,7 @@ impl<T: Tab> Pump<T> {
             self.pending.pop_front();
         }
         if self.is_behind {
-            let (events, bytes) = self.track.queued(self.desk.connection.written());
+            let (events, bytes) = self.desk.track().queued(self.desk.connection.written());
             self.is_behind = events > self.most_events() / 4 || bytes > MOST_BYTES / 4;
         }
         Room::Enough
@@ -221,7 +215,7 @@ impl<T: Tab> Pump<T> {
         if !self.desk.connection.is_watched() {
             return true;
         }
-        let (events, bytes) = self.track.queued(self.desk.connection.written());
+        let (events, bytes) = self.desk.track().queued(self.desk.connection.written());
         events < self.most_events() && bytes < MOST_BYTES
     }
 
@@ -257,14 +251,14 @@ impl<T: Tab> Pump<T> {
                 None => Some((at + config.marker_patience).max(now + LOOK_AGAIN)),
             },
             Marker::Unanswered => None,
-            Marker::From(_) if !self.track.is_flying() || !connection.is_watched() => None,
+            Marker::From(_) if !self.desk.track().is_flying() || !connection.is_watched() => None,
             Marker::From(_) if self.socket.transport_type() == TransportType::Polling => {
                 // Polls prove themselves. A page that changes its transport is about to be on the websocket.
                 connection.is_upgraded().then(|| now + LOOK_AGAIN)
             }
             Marker::From(from) if now < from => Some(from),
             Marker::From(_) => {
-                let count = self.track.count();
+                let count = self.desk.track().count();
                 if self.socket.emit(MARKER, &count).is_ok() {
                     self.marker = Marker::Sent { at: now, count };
                     Some(now + config.marker_patience)
@@ -301,7 +295,7 @@ impl<T: Tab> Pump<T> {
 
     fn has_all_left(&self) -> bool {
         let connection = &self.desk.connection;
-        !connection.is_watched() || connection.written() >= self.track.count()
+        !connection.is_watched() || connection.written() >= self.desk.track().count()
     }
 
     /// Tells the page that it is not served any more. It will not come back by itself.

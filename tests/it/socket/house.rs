@@ -54,6 +54,8 @@ pub struct Played {
 pub struct PlayedState {
     pub connects: Vec<Connect>,
     pub said: Vec<Result<ClientEvent, BadEvent>>,
+    /// What was proven when the last of it was heard.
+    pub proven_when_said: u64,
     pub waiting: VecDeque<Entry>,
     pub last: u64,
     pub taken: u64,
@@ -110,6 +112,7 @@ impl Tab for PlayedLink {
             return Err(Flooded);
         }
         state.said.push(event);
+        state.proven_when_said = state.proven;
         drop(state);
         self.tab.changed.notify_waiters();
         Ok(())

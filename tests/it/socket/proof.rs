@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use rejoinder::line::Timeouts;
 use rejoinder::protocol::{ServerEvent, Toast, ToastKind};
 use rejoinder::socket::Config;
@@ -146,6 +147,34 @@ async fn a_line_whose_marker_nobody_answers_is_closed() {
     assert_eq!(page.packet().await, None);
     tab.until_gone(1).await;
     assert_eq!(proven(&tab), 0);
+}
+
+/// Red when only the pump asks what is proven: then what a page says behind its answer may be handled before the proof, and
+/// the page is told again what it has proven.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_said_behind_an_answer_is_heard_behind_the_proof() {
+    let house = house(quick()).await;
+    let mut page = Raw::connect(house.address, "S").await;
+    let tab = house.tabs.tab("S");
+    for round in 0..200 {
+        let number = tab.push(toast(round));
+        let mut has_come = false;
+        loop {
+            let packet = page.stream.next().await.unwrap().unwrap().into_text().unwrap();
+            match packet.as_str() {
+                // Behind the toast it is the marker.
+                "2" if has_come => break,
+                "2" => page.say("3").await,
+                _ => has_come = true,
+            }
+        }
+        page.feed("3").await;
+        page.feed("42[\"stop\"]").await;
+        page.flush().await;
+        let heard = round + 1;
+        let proven = tab.until("heard", |state| (state.said.len() == heard).then_some(state.proven_when_said)).await;
+        assert_eq!(proven, number, "round {round}");
+    }
 }
 
 /// Red when what a reset line took with it counts as arrived, or the end is noticed late.
