@@ -21,7 +21,7 @@ pub use cursor::{BadCursor, CursorToken, Position, RecordPlace};
 pub use event::{Event, RecordView, project};
 pub use fact::{BadRecord, EndReason, Fact, LostReason, Outcome, Source, ThreadStart, ThreadUpdate};
 pub use fold::{Folded, fold};
-pub use orphan::ends;
+pub use orphan::{cut_off, ends};
 
 pub(crate) use address::with_url;
 pub(crate) use arrange::join_feedback;

@@ -17,7 +17,7 @@ pub fn ends(thread: &Thread, run: &ExecutionId, command: &CommandId, now: Timest
     let inside = thread.steps.iter().filter(|step| step.id != *run && below.contains(&step.id));
     let record = |source, fact| Record::derived(&thread.id, Some(run.clone()), 0, source, now, fact);
     let mut records: Vec<Record> =
-        inside.filter_map(|step| cut_off(step, now)).map(|fact| record(Source::App, fact)).collect();
+        inside.filter_map(|step| left_open(step, now)).map(|fact| record(Source::App, fact)).collect();
     let step = Step { end: Some(now), is_error: true, feedback: None, ..step };
     let end = Fact::RunEnded { step, reason: EndReason::UserStop, command: Some(command.clone()) };
     records.push(record(Source::User, end));
@@ -25,21 +25,27 @@ pub fn ends(thread: &Thread, run: &ExecutionId, command: &CommandId, now: Timest
 }
 
 /// What is said of a step that its run leaves open; nothing when it is complete.
-fn cut_off(step: &Step, now: Timestamp) -> Option<Fact> {
+fn left_open(step: &Step, now: Timestamp) -> Option<Fact> {
     if step.wait_for_answer {
         return Some(Fact::AskEnded { ask: step.id.clone(), outcome: Outcome::Cancelled });
     }
     let is_open = step.streaming || (!step.is_message() && step.start.is_some() && step.end.is_none());
-    is_open.then(|| {
-        let mut step = Step { streaming: false, feedback: None, ..step.clone() };
-        if step.is_message() {
-            step.created_at.get_or_insert(now);
-            return Fact::Message { step, interrupted: true };
-        }
-        step.end = Some(now);
-        step.is_error = true;
-        Fact::StepEnded(step)
-    })
+    is_open.then(|| cut_off(step.clone(), now))
+}
+
+/// What is said of a step that nobody will complete any more: a message that streamed is interrupted, anything else has
+/// failed. Either has an end.
+#[must_use]
+pub fn cut_off(mut step: Step, now: Timestamp) -> Fact {
+    step.streaming = false;
+    step.feedback = None;
+    step.end.get_or_insert(now);
+    if step.is_message() {
+        step.created_at.get_or_insert(now);
+        return Fact::Message { step, interrupted: true };
+    }
+    step.is_error = true;
+    Fact::StepEnded(step)
 }
 
 #[cfg(test)]
@@ -82,6 +88,8 @@ mod tests {
                 ("task_end", Some("run"))
             ]
         );
+        let ended = |record: &Record| record.fact.step().map(|step| step.end);
+        assert_eq!((ended(&records[0]), ended(&records[1])), (Some(Some(now)), Some(Some(now))), "also a message's");
         let Fact::RunEnded { step, command, .. } = &records[3].fact else { panic!("{records:?}") };
         assert_eq!((step.end, step.is_error, command), (Some(now), true, &Some("C".into())));
         assert_eq!(records[3].source, Source::User, "over its head");

@@ -14,7 +14,7 @@ use super::row::StoredStep;
 use super::{Append, Appended, StoreError, Stored};
 use crate::id::{ExecutionId, StepId, ThreadId};
 use crate::protocol::{Step, Timestamp};
-use crate::record::{Fact, LostReason, Record, Source};
+use crate::record::{Fact, LostReason, Record, Source, cut_off};
 
 /// What was settled in one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,31 +108,16 @@ impl Left {
         let open: Vec<StoredStep> = many(&self.open_steps)?;
         let mut records: BTreeMap<ThreadId, Vec<Record>> = BTreeMap::new();
         let mut written = BTreeSet::new();
-        for LeftPartial { thread, execution, mut step } in partials {
+        for LeftPartial { thread, execution, step } in partials {
             written.insert(step.id.clone());
-            step.streaming = false;
-            let fact = if step.is_message() {
-                step.created_at.get_or_insert(now);
-                step.end.get_or_insert(now);
-                Fact::Message { step, interrupted: true }
-            } else {
-                Fact::StepEnded(cut_off(step, now))
-            };
-            let record = Record::derived(&thread, execution, 0, Source::Watchdog, now, fact);
+            let record = Record::derived(&thread, execution, 0, Source::Watchdog, now, cut_off(step, now));
             records.entry(thread).or_default().push(record);
         }
         for step in open.into_iter().map(StoredStep::into_step).filter(|step| !written.contains(&step.id)) {
             let thread = step.thread_id.clone();
             let run = self.runs.iter().rev().find(|(of, _)| *of == thread).map(|(_, run)| run.clone());
-            let fact = Fact::StepEnded(cut_off(step, now));
-            records.entry(thread.clone()).or_default().push(Record::derived(
-                &thread,
-                run,
-                0,
-                Source::Watchdog,
-                now,
-                fact,
-            ));
+            let record = Record::derived(&thread, run, 0, Source::Watchdog, now, cut_off(step, now));
+            records.entry(thread).or_default().push(record);
         }
         for (thread, run) in self.runs {
             let fact = Fact::RunLost { run: run.clone(), lost_at: now, reason };
@@ -213,11 +198,4 @@ fn settled(batch: &[Prepared], outcomes: &[Appended]) -> Vec<Settled> {
         }
     }
     all
-}
-
-/// A step that nobody will end any more.
-fn cut_off(mut step: Step, now: Timestamp) -> Step {
-    step.end = step.end.or(Some(now));
-    step.is_error = true;
-    step
 }
