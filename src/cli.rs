@@ -3,6 +3,7 @@
 mod fetch;
 mod log;
 mod number;
+mod out;
 #[cfg(feature = "fixtures")]
 mod play;
 mod serve;
@@ -103,7 +104,7 @@ fn run(app: Result<App, BuildError>, secrets: Secrets) -> ExitCode {
         Command::Frontend(Frontend::Fetch(fetch)) => fetch.run(),
         Command::Config { flags } => print_config(*flags),
         Command::Secret => {
-            println!("{}", Secret::generate().expose());
+            out::say(Secret::generate().expose());
             Ok(())
         }
         Command::Number(number) => number.run(),
@@ -126,7 +127,7 @@ fn run(app: Result<App, BuildError>, secrets: Secrets) -> ExitCode {
 }
 
 fn print_config(flags: Flags) -> anyhow::Result<()> {
-    print!("{}", Config::load(flags)?.print());
+    out::say(Config::load(flags)?.print().trim_end());
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use anyhow::{Context, bail};
 
 use super::SETTINGS;
+use super::out::say;
 use super::verify::bar;
 use crate::config::{Config, Flags};
 use crate::id::ThreadId;
@@ -44,7 +45,7 @@ async fn one(store: &dyn Store, thread: &ThreadId) -> anyhow::Result<()> {
     if store.thread_head(thread).await?.is_none() {
         bail!("there is no thread {thread}");
     }
-    println!("{} records got a number", store.number(thread).await?);
+    say(format_args!("{} records got a number", store.number(thread).await?));
     Ok(())
 }
 
@@ -64,6 +65,6 @@ async fn all(store: &dyn Store) -> anyhow::Result<()> {
         after = Some(last);
     }
     bar.finish_and_clear();
-    println!("{records} records of {threads} threads got a number");
+    say(format_args!("{records} records of {threads} threads got a number"));
     Ok(())
 }

@@ -4,6 +4,7 @@ use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::SETTINGS;
+use super::out::say;
 use crate::config::{Config, Flags};
 use crate::id::ThreadId;
 use crate::store::{self, Store};
@@ -41,7 +42,7 @@ async fn verify(store: &dyn Store, mut after: Option<ThreadId>) -> anyhow::Resul
         for thread in &some {
             let findings = store::verify(store, thread).await.with_context(|| went_as_far_as(after.as_ref()))?;
             for finding in &findings {
-                bar.suspend(|| println!("{thread}: {finding}"));
+                bar.suspend(|| say(format_args!("{thread}: {finding}")));
             }
             wrong += u64::from(!findings.is_empty());
             threads += 1;
@@ -54,7 +55,7 @@ async fn verify(store: &dyn Store, mut after: Option<ThreadId>) -> anyhow::Resul
     if wrong > 0 {
         bail!("{wrong} of {threads} threads are not as they must be");
     }
-    println!("{threads} threads are as they must be");
+    say(format_args!("{threads} threads are as they must be"));
     Ok(())
 }
 

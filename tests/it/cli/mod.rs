@@ -42,6 +42,19 @@ fn help_for_a_newcomer() {
     insta::assert_snapshot!("fetch_help", out);
 }
 
+/// Red when a command prints by `println!`, which panics.
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [&["config"][..], &["secret"], &["play", "--schema"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = rejoinder(folder.path(), arguments).stdout(writer).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), told), (Some(0), String::new()), "{arguments:?}");
+    }
+}
+
 #[test]
 fn what_is_not_understood_is_code_two() {
     let folder = tempfile::tempdir().unwrap();
