@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::log::Log;
+use super::out::say;
 use super::serve::Serve;
 use crate::fixture::{self, Against, Chance, Launch, Outcome, Player, Script};
 
@@ -48,15 +49,17 @@ pub(super) struct Play {
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     patience: u64,
 
-    /// Play so many conversations by chance instead, in which lines break at random; stop at the first that fails
-    #[arg(long, value_name = "N", conflicts_with_all = ["list", "repeat", "json"])]
+    /// Play so many conversations by chance instead, in which lines break at random; stop at the first that fails, and
+    /// write what is left of it when it is shrunk into a file here
+    #[arg(long, value_name = "N", conflicts_with_all = ["list", "repeat"])]
     random: Option<u32>,
 
     /// With --random: kill the server now and then
     #[arg(long, requires = "random", conflicts_with = "url")]
     kills: bool,
 
-    /// Print what came of each scenario as JSON, one a line, with everything that happened
+    /// Print what came of each scenario as JSON, one a line, with everything that happened; with --random, only of the one
+    /// that failed, before and after it was shrunk
     #[arg(long)]
     json: bool,
 
@@ -75,7 +78,7 @@ pub(super) struct Play {
 impl Play {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         if self.schema {
-            println!("{:#}", fixture::schema());
+            say(format_args!("{:#}", fixture::schema()));
             return Ok(ExitCode::SUCCESS);
         }
         if let Some(histories) = self.random {
@@ -84,7 +87,9 @@ impl Play {
         }
         let scripts = fixture::load(&self.paths)?;
         if self.list {
-            scripts.iter().for_each(|script| println!("{}\n    {}", script.name, script.scenario.proves.trim()));
+            scripts
+                .iter()
+                .for_each(|script| say(format_args!("{}\n    {}", script.name, script.scenario.proves.trim())));
             return Ok(ExitCode::SUCCESS);
         }
         self.log.start()?;
@@ -94,18 +99,30 @@ impl Play {
 
     async fn play_at_random(&self, histories: u32) -> anyhow::Result<ExitCode> {
         let player = self.player()?;
-        println!("seed {}", player.seed);
+        if !self.json {
+            say(format_args!("seed {}", player.seed));
+        }
         let bar = self.bar(usize::try_from(histories).unwrap_or(usize::MAX));
         let broken = player.chance(histories, Chance { kills: self.kills }, |_| bar.inc(1)).await;
         let passed = bar.position();
         bar.finish_and_clear();
         let Some(broken) = broken.map_err(anyhow::Error::msg)? else {
-            println!("{passed} passed, 0 failed");
+            if !self.json {
+                say(format_args!("{passed} passed, 0 failed"));
+            }
             return Ok(ExitCode::SUCCESS);
         };
-        println!("{}", broken.outcome.told());
-        println!("what is left of it, as a scenario:\n\n{}", broken.text);
-        println!("{passed} passed, 1 failed");
+        let file = &broken.outcome.path;
+        std::fs::write(file, &broken.text).with_context(|| format!("write {}", file.display()))?;
+        if self.json {
+            for outcome in [&broken.first, &broken.outcome] {
+                say(serde_json::to_string(outcome).unwrap_or_default());
+            }
+        } else {
+            say(broken.outcome.told());
+            say(format_args!("what is left of it, in {}:\n\n{}", file.display(), broken.text));
+            say(format_args!("{passed} passed, 1 failed"));
+        }
         Ok(ExitCode::FAILURE)
     }
 
@@ -132,13 +149,13 @@ impl Play {
         let played = player.play(scripts, |outcome| {
             bar.inc(1);
             if self.json {
-                println!("{}", serde_json::to_string(outcome).unwrap_or_default());
+                say(serde_json::to_string(outcome).unwrap_or_default());
             } else if let Some(why) = &outcome.skipped {
-                bar.suspend(|| println!("SKIPPED {}: {why}", outcome.name));
+                bar.suspend(|| say(format_args!("SKIPPED {}: {why}", outcome.name)));
             } else if outcome.passed() {
-                bar.suspend(|| println!("passed {} ({} ms)", outcome.name, outcome.took.as_millis()));
+                bar.suspend(|| say(format_args!("passed {} ({} ms)", outcome.name, outcome.took.as_millis())));
             } else {
-                bar.suspend(|| println!("{}", outcome.told()));
+                bar.suspend(|| say(outcome.told()));
             }
         });
         let outcomes = played.await;
@@ -168,8 +185,8 @@ impl Play {
             .map(|outcome| outcome.name.as_str())
             .collect();
         if !self.json {
-            println!("{passed} passed, {} failed, {skipped} skipped", failed.len());
-            failed.iter().for_each(|name| println!("  failed: {name}"));
+            say(format_args!("{passed} passed, {} failed, {skipped} skipped", failed.len()));
+            failed.iter().for_each(|name| say(format_args!("  failed: {name}")));
         }
         if failed.is_empty() && passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }

@@ -155,12 +155,6 @@ impl Page {
         self.elements.values()
     }
 
-    /// How many buttons.
-    #[must_use]
-    pub fn actions(&self) -> usize {
-        self.actions.len()
-    }
-
     /// How many notes were shown.
     #[must_use]
     pub fn toasts(&self) -> usize {

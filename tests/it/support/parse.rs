@@ -1,61 +1,35 @@
-//! What came over the wire, as the event that it was: the way back from `protocol`'s serialisation.
+//! What came over the wire, as the event that it was: what changes a page is read by the player of scenarios, the rest is
+//! read here.
 
 use std::sync::Arc;
 
-use rejoinder::protocol::{Ask, AskKind, AskSpec, ServerEvent, Step, StepKind, Toast, ToastKind, Token};
+use rejoinder::fixture::read_event;
+use rejoinder::protocol::{Ask, AskKind, AskSpec, CallId, ServerEvent};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Reads a server's event; one that no page knows is a failure.
 pub fn server_event(name: &str, argument: Value) -> ServerEvent {
-    let text = |key: &str| argument[key].as_str().unwrap_or_else(|| panic!("{name}: {key}: {argument}")).to_owned();
     match name {
-        "task_start" => ServerEvent::TaskStart,
-        "task_end" => ServerEvent::TaskEnd,
-        "new_message" => ServerEvent::NewMessage(whole(argument)),
-        "update_message" => ServerEvent::UpdateMessage(whole(argument)),
-        "stream_start" => ServerEvent::StreamStart(whole(argument)),
-        "delete_message" => {
-            ServerEvent::DeleteMessage(Arc::new(Step::new(text("id").into(), "".into(), StepKind::Undefined, "")))
-        }
-        "stream_token" => ServerEvent::StreamToken(Token {
-            id: text("id").into(),
-            token: text("token"),
-            is_sequence: argument["isSequence"].as_bool().unwrap(),
-            is_input: argument["isInput"].as_bool().unwrap(),
-        }),
-        "first_interaction" => {
-            ServerEvent::FirstInteraction { interaction: text("interaction"), thread_id: text("thread_id").into() }
-        }
-        "resume_thread" => ServerEvent::ResumeThread(whole(argument)),
         "resume_thread_error" => ServerEvent::ResumeThreadError(argument.as_str().unwrap().to_owned()),
         "ask" => ServerEvent::Ask(Arc::new(ask(argument))),
-        "clear_ask" => ServerEvent::ClearAsk,
-        "ask_timeout" => ServerEvent::AskTimeout,
         "call_fn" => ServerEvent::CallFn {
-            call: rejoinder::protocol::CallId(1),
-            name: text("name"),
+            call: CallId(1),
+            name: argument["name"].as_str().unwrap().to_owned(),
             args: argument["args"].clone(),
         },
-        "clear_call_fn" => ServerEvent::ClearCallFn(None),
-        "call_fn_timeout" => ServerEvent::CallFnTimeout(rejoinder::protocol::CallId(1)),
-        "element" => ServerEvent::Element(whole(argument)),
-        "remove_element" => ServerEvent::RemoveElement(text("id").into()),
-        "action" => ServerEvent::Action(whole(argument)),
-        "remove_action" => ServerEvent::RemoveAction(whole(argument)),
-        "chat_settings" => ServerEvent::ChatSettings(whole(argument)),
+        "call_fn_timeout" => ServerEvent::CallFnTimeout(CallId(1)),
+        "chat_settings" => ServerEvent::ChatSettings(Arc::new(read(argument))),
         "set_commands" => ServerEvent::SetCommands(read(argument)),
         "set_modes" => ServerEvent::SetModes(read(argument)),
         "set_favorites" => ServerEvent::SetFavorites(read(argument)),
         "audio_connection" => ServerEvent::AudioConnection(argument == "on"),
         "window_message" => ServerEvent::WindowMessage(argument),
-        "toast" => ServerEvent::Toast(Toast { message: text("message"), kind: colour(&text("type")) }),
-        other => panic!("the server sent {other}: {argument}"),
+        _ => {
+            let event = read_event(name, &argument).unwrap_or_else(|why| panic!("{why}: {argument}"));
+            event.unwrap_or_else(|| panic!("the server sent {name}: {argument}"))
+        }
     }
-}
-
-fn whole<T: DeserializeOwned>(argument: Value) -> Arc<T> {
-    Arc::new(read(argument))
 }
 
 fn read<T: DeserializeOwned>(argument: Value) -> T {
@@ -74,14 +48,4 @@ fn ask(argument: Value) -> Ask {
     let spec =
         AskSpec { step_id: spec["step_id"].as_str().unwrap().into(), timeout: spec["timeout"].as_u64().unwrap(), kind };
     Ask { msg: read(argument["msg"].clone()), spec }
-}
-
-fn colour(name: &str) -> ToastKind {
-    match name {
-        "info" => ToastKind::Info,
-        "success" => ToastKind::Success,
-        "warning" => ToastKind::Warning,
-        "error" => ToastKind::Error,
-        other => panic!("a toast of colour {other}"),
-    }
 }
