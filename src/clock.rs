@@ -30,6 +30,13 @@ impl Clock {
         }
     }
 
+    /// Moves a clock that stands still back, as a correction of a system's clock does.
+    pub fn back(&self, time: Duration) {
+        if let Some(micros) = &self.0 {
+            micros.fetch_sub(i64::try_from(time.as_micros()).unwrap_or(i64::MAX), Ordering::Relaxed);
+        }
+    }
+
     /// Now.
     #[must_use]
     pub fn now(&self) -> Timestamp {

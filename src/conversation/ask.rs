@@ -63,7 +63,7 @@ impl OpenAsk {
 impl Conversation {
     pub(super) fn ask(&mut self, speaker: Speaker, new: NewAsk) {
         let NewAsk { step, kind, actions, element, timeout, answer } = new;
-        let step = self.here(step);
+        let step = self.placed(step);
         let spec = AskSpec { step_id: step.id.clone(), timeout: whole_seconds(timeout), kind };
         let fact = Fact::Asked {
             step: step.clone(),
@@ -101,10 +101,11 @@ impl Conversation {
         if is_no_answer(&value) {
             return self.unanswered(ask);
         }
-        let Some(taken) = self.taken(open, value, files, &member) else {
+        let Some(mut taken) = self.taken(open, value, files, &member) else {
             info!(thread = %self.thread, "ill-shaped answer ignored");
             return;
         };
+        taken.message = taken.message.map(|step| self.placed(step));
         let Some(open) = self.asks.shift_remove(ask) else { return };
         let speaker = open.speaker.clone();
         if let Some(step) = &taken.message {

@@ -7,11 +7,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::debug;
 
 use super::preview::Piece;
-use super::restore::is_content;
+use super::restore::{Restored, is_content};
 use super::tab::TabId;
 use crate::id::StepId;
 use crate::journal::{JournalError, Receipt};
@@ -46,32 +47,47 @@ pub enum Then {
     /// As `Start`, and the thread begins with it: the append is kept, should the thread belong to somebody else.
     Open(StepId, Box<Append>),
     /// A request waits.
-    Tell(tokio::sync::oneshot::Sender<bool>),
+    Tell(oneshot::Sender<bool>),
     /// A hook waits for its answer to be stored.
-    Answer(tokio::sync::oneshot::Sender<serde_json::Value>, serde_json::Value),
+    Answer(oneshot::Sender<serde_json::Value>, serde_json::Value),
 }
 
 /// One step of the feed.
 #[derive(Debug)]
 pub struct Item {
-    /// What is shown, in order.
-    pub shows: Vec<(Audience, ServerEvent)>,
     /// What is stored first.
     pub append: Option<Append>,
-    /// What happens then.
-    pub then: Then,
-    /// A tab that takes part from here on.
-    pub joins: Option<TabId>,
     /// The place of the append in the conversation's order of appends.
     pub place: u64,
+    /// What happens when it is stored.
+    pub then: Then,
+    /// What is shown.
+    pub showing: Showing,
+}
+
+/// What happens when an item has its turn.
+#[derive(Debug, Default)]
+pub struct Showing {
+    /// What is shown, in order.
+    pub shows: Vec<(Audience, ServerEvent)>,
+    /// A tab that takes part from here on.
+    pub joins: Option<TabId>,
     /// What whoever follows over HTTP is told of it.
     pub piece: Option<Piece>,
+    /// A session whose tab is shown its thread by now, or the error instead.
+    pub restored: Option<(oneshot::Sender<Restored>, Restored)>,
 }
 
 impl Item {
     /// An item that only shows.
     pub fn show(shows: Vec<(Audience, ServerEvent)>) -> Self {
-        Self { shows, append: None, then: Then::Nothing, joins: None, place: 0, piece: None }
+        Showing { shows, ..Showing::default() }.into()
+    }
+}
+
+impl From<Showing> for Item {
+    fn from(showing: Showing) -> Self {
+        Self { append: None, place: 0, then: Then::Nothing, showing }
     }
 }
 
@@ -86,9 +102,7 @@ pub struct Feed {
 }
 
 struct Waiting {
-    shows: Vec<(Audience, ServerEvent)>,
-    joins: Option<TabId>,
-    piece: Option<Piece>,
+    showing: Showing,
     receipt: Option<(Receipt, Then, u64)>,
     deadline: Instant,
 }
@@ -111,8 +125,8 @@ fn is_put_aside(verdict: &Verdict) -> bool {
 
 /// What the feed lets go.
 pub enum Released {
-    /// Show this; the tab takes part from here on, and followers are told the piece.
-    Show(Vec<(Audience, ServerEvent)>, Option<TabId>, Option<Piece>),
+    /// This has its turn.
+    Show(Showing),
     /// The store has spoken of the append with this place.
     Stored(Then, u64, Verdict),
 }
@@ -120,13 +134,13 @@ pub enum Released {
 impl Feed {
     /// Adds an item whose records were handed to the journal. `wait`: not shown before they are stored.
     pub fn push(&mut self, item: Item, receipt: Option<Receipt>, wait: bool) {
-        let Item { shows, then, joins, place, piece, .. } = item;
+        let Item { then, place, showing, .. } = item;
         let receipt = receipt.map(|receipt| (receipt, then, place));
         let (receipt, late) = if wait { (receipt, None) } else { (None, receipt) };
         if let Some((receipt, then, place)) = late {
             self.late.push(Late(Some(then), place, receipt));
         }
-        self.queue.push_back(Waiting { shows, joins, piece, receipt, deadline: Instant::now() + PATIENCE });
+        self.queue.push_back(Waiting { showing, receipt, deadline: Instant::now() + PATIENCE });
     }
 
     /// How many items are on their way.
@@ -150,7 +164,7 @@ impl Feed {
             };
             let Some((receipt, _, place)) = &mut head.receipt else {
                 if let Some(head) = self.queue.pop_front() {
-                    return Released::Show(head.shows, head.joins, head.piece);
+                    return Released::Show(head.showing);
                 }
                 continue;
             };
@@ -160,7 +174,7 @@ impl Feed {
                     let place = *place;
                     if is_put_aside(&verdict) {
                         // Nobody has seen it, and nobody shall.
-                        head.shows.retain(|(_, event)| !is_content(event));
+                        head.showing.shows.retain(|(_, event)| !is_content(event));
                     }
                     let then = head.receipt.take().map_or(Then::Nothing, |(_, then, _)| then);
                     return Released::Stored(then, place, verdict);

@@ -13,6 +13,7 @@ mod errand;
 mod feed;
 mod function;
 mod job;
+mod order;
 mod outline;
 mod overtaken;
 mod preview;
@@ -149,8 +150,8 @@ pub(crate) enum Input {
     Join(Member),
     /// Call `on_chat_start` for a tab.
     Greet(TabId),
-    /// A tab's thread is about to be read.
-    Prepare(Member),
+    /// A tab's thread is about to be read: it may be once `ready` is told.
+    Prepare { member: Member, ready: oneshot::Sender<()> },
     /// It was read: marker, hook, thread.
     Restore { tab: TabId, thread: Thread, files: Vec<(StepId, StoredFile)>, done: oneshot::Sender<Restored> },
     /// A tab needs its thread once more; which one has to be read for it, or none.

@@ -177,7 +177,7 @@ impl Conversation {
         if speaker.attempt.is_none()
             && let Some(item) = self.items.last_mut()
         {
-            item.piece = piece;
+            item.showing.piece = piece;
         }
     }
 }

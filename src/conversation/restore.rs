@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ask::OpenAsk;
 use super::context::Context;
-use super::feed::{Audience, Item, Then};
+use super::feed::{Audience, Item, Showing, Then};
 use super::job::Job;
 use super::run::{Closed, Ended};
 use super::state::{Conversation, Listening, Stage};
@@ -121,6 +121,9 @@ impl Conversation {
         done: oneshot::Sender<Restored>,
     ) {
         let (Some(member), Some(attempt)) = (self.members.get(&tab), self.attempts.get_mut(&tab)) else { return };
+        if let Some(newest) = stored.steps.iter().filter_map(|step| step.created_at).max() {
+            self.order.below(newest);
+        }
         let about = Arc::new(restored_about(&member.about, &stored));
         let values = Arc::new(Values::restored(session_values(&stored.metadata), settings(&stored.metadata)));
         let mut context = self.context.clone();
@@ -213,7 +216,7 @@ impl Conversation {
         // It is kept: a page may need all of it again, and a thread with the error of the hook does.
         let thread = fold_onto(work.thread.get(), &attempt.since);
         let shows = vec![(Audience::Only(tab), ServerEvent::ResumeThread(Arc::new(thread)))];
-        self.items.push(Item { joins: Some(tab), ..Item::show(shows) });
+        self.items.push(Showing { shows, joins: Some(tab), ..Showing::default() }.into());
     }
 
     /// The hook of an attempt is over.
@@ -256,8 +259,9 @@ impl Conversation {
             shows.push((Audience::Only(tab), ServerEvent::TaskStart));
         }
         shows.extend(self.asks.values().flat_map(OpenAsk::again).map(|event| (Audience::Only(tab), event)));
-        self.items.push(Item::show(shows));
-        let _ = work.done.send(Restored::Done);
+        // Not before the thread: what the page sends until then would be wiped by it.
+        let restored = Some((work.done, Restored::Done));
+        self.items.push(Showing { shows, restored, ..Showing::default() }.into());
     }
 
     fn attempt_failed(&mut self, tab: TabId, text: String) {
@@ -273,8 +277,8 @@ impl Conversation {
             (Audience::Only(tab), ServerEvent::TaskEnd),
             (Audience::Only(tab), ServerEvent::ResumeThread(Arc::new(thread))),
         ];
-        self.items.push(Item::show(shows));
-        let _ = work.done.send(Restored::Failed);
+        let restored = Some((work.done, Restored::Failed));
+        self.items.push(Showing { shows, restored, ..Showing::default() }.into());
     }
 
     /// The tab is gone before its restore was done.

@@ -69,9 +69,9 @@ impl Ended {
 }
 
 impl Conversation {
-    pub(super) fn run_step(&self, name: &str, parent: Option<StepId>) -> Step {
+    pub(super) fn run_step(&mut self, name: &str, parent: Option<StepId>) -> Step {
         let mut step = Step::new(StepId::random(), self.thread.clone(), StepKind::Run, name);
-        let now = self.clock.now();
+        let now = self.time();
         step.parent_id = parent;
         step.created_at = Some(now);
         step.start = Some(now);
@@ -215,7 +215,7 @@ impl Conversation {
 
     /// A message that tells a person of a failure, at the root.
     pub(super) fn tell_error(
-        &self,
+        &mut self,
         text: impl Into<String>,
         records: &mut Vec<Record>,
         shows: &mut Vec<(Audience, ServerEvent)>,

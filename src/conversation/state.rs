@@ -15,6 +15,7 @@ use super::errand::Errand;
 use super::feed::{Audience, Item, Then};
 use super::function::OpenCall;
 use super::job::Job;
+use super::order::Order;
 use super::outline::Outline;
 use super::overtaken::Named;
 use super::renew::Renewal;
@@ -26,7 +27,7 @@ use crate::clock::Clock;
 use crate::hook::UserMessage;
 use crate::id::{CommandId, ElementId, RecordId, StepId, ThreadId};
 use crate::journal::{Leases, RunLease};
-use crate::protocol::{CallId, Element, ServerEvent, Step, StepKind};
+use crate::protocol::{CallId, Element, ServerEvent, Step, StepKind, Timestamp};
 use crate::record::{EndReason, Fact, Record, Source};
 use crate::store::Append;
 
@@ -61,6 +62,7 @@ pub(super) struct Conversation {
     /// Step events whose records may not be in the store yet, by their place in the order of appends.
     pub(super) unstored: VecDeque<(u64, ServerEvent)>,
     pub(super) appends: u64,
+    pub(super) order: Order,
     pub(super) attempts: HashMap<TabId, Attempt>,
     pub(super) next_attempt: u64,
     /// Tabs whose thread is read once more, with what happened since.
@@ -172,6 +174,7 @@ impl Conversation {
             named: VecDeque::new(),
             unstored: VecDeque::new(),
             appends: 0,
+            order: Order::default(),
             attempts: HashMap::new(),
             next_attempt: 0,
             renewals: HashMap::new(),
@@ -213,7 +216,7 @@ impl Conversation {
             self.remember_unstored(append, &shows);
         }
         let place = self.appends;
-        self.items.push(Item { shows, append, then, joins: None, place, piece: None });
+        self.items.push(Item { append, place, then, ..Item::show(shows) });
     }
 
     pub(super) fn append(&self, records: Vec<Record>, hinge: Option<usize>) -> Append {
@@ -252,9 +255,14 @@ impl Conversation {
         self.unstored.extend(steps.map(|(_, event)| (self.appends, event.clone())));
     }
 
+    /// The time of something that is shown next.
+    pub(super) fn time(&mut self) -> Timestamp {
+        self.order.next(self.clock.now())
+    }
+
     /// A message of the server itself: a notice or an error, at the root.
-    pub(super) fn notice(&self, name: &str, text: impl Into<String>, is_error: bool) -> Step {
-        let now = self.clock.now();
+    pub(super) fn notice(&mut self, name: &str, text: impl Into<String>, is_error: bool) -> Step {
+        let now = self.time();
         let mut step = Step::new(StepId::random(), self.thread.clone(), StepKind::AssistantMessage, name);
         step.output = text.into();
         step.is_error = is_error;

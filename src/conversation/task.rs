@@ -10,7 +10,7 @@ use tracing::{error, info, warn};
 
 use super::call::Caller;
 use super::errand::Duty;
-use super::feed::{Audience, Feed, Item, Released, Then, Verdict};
+use super::feed::{Audience, Feed, Item, Released, Showing, Then, Verdict};
 use super::job::Job;
 use super::preview::Tap;
 use super::state::{Conversation, Listening, Phase, Stage};
@@ -86,7 +86,11 @@ impl Task {
                 self.state.members.insert(member.id, member);
             }
             Input::Greet(tab) => self.state.greet(tab),
-            Input::Prepare(member) => self.state.prepare(member),
+            Input::Prepare { member, ready } => {
+                self.state.prepare(member);
+                // Who left meanwhile needs it no more.
+                let _ = ready.send(());
+            }
             Input::Restore { tab, thread, files, done } => self.state.restore(tab, thread, files, done),
             Input::Renew { tab, answer } => self.state.renew(tab, answer),
             Input::Renewed { tab, read } => self.state.renewed(tab, read),
@@ -128,7 +132,7 @@ impl Task {
 
     fn release(&mut self, released: Released) {
         match released {
-            Released::Show(shows, joins, piece) => {
+            Released::Show(Showing { shows, joins, piece, restored }) => {
                 if let Some(piece) = piece {
                     self.tap.tell(piece);
                 }
@@ -139,6 +143,10 @@ impl Task {
                     && let Some(listening) = self.state.listening.get_mut(&tab)
                 {
                     *listening = Listening::Now;
+                }
+                if let Some((done, restored)) = restored {
+                    // A session that has ended meanwhile needs no answer.
+                    let _ = done.send(restored);
                 }
             }
             Released::Stored(then, place, verdict) => {

@@ -31,6 +31,7 @@ impl Conversation {
             return self.complain(tab, "This conversation was deleted.");
         }
         let step = self.written(&message, &member);
+        let step = self.placed(step);
         self.context.put(&step);
         self.context.attach(&message.id, message.shared_files());
         let first = self.first_interaction(&interaction_of(&message), &member);
@@ -65,7 +66,7 @@ impl Conversation {
             None => Then::Nothing,
         };
         let place = self.appends;
-        self.items.push(Item { shows, append: Some(append), then, joins: None, place, piece: None });
+        self.items.push(Item { append: Some(append), place, then, ..Item::show(shows) });
     }
 
     /// The elements of the files that came with a message.
@@ -81,7 +82,7 @@ impl Conversation {
         self.context.has(id) || self.runs.values().any(|run| run.step.parent_id.as_ref() == Some(id))
     }
 
-    /// The step of what somebody wrote. Times are the server's.
+    /// The step of what somebody wrote, not yet in its place. Times are the server's.
     pub(super) fn written(&self, message: &ClientMessage, member: &Member) -> Step {
         let user = member.about.user.as_ref().map_or("User", |user| user.identifier.as_str());
         let name = message.name.as_deref().unwrap_or(user);

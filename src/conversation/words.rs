@@ -43,7 +43,7 @@ impl Conversation {
         }
         match command {
             Command::Message(step) => {
-                let step = self.here(step);
+                let step = self.placed(step);
                 let fact = Fact::Message { step: step.clone(), interrupted: false };
                 self.say(&speaker, fact, ServerEvent::NewMessage(Arc::new(step)));
             }
@@ -64,7 +64,7 @@ impl Conversation {
                 self.say(&speaker, Fact::StepDeleted(id), ServerEvent::DeleteMessage(Arc::new(step)));
             }
             Command::Open(step) => {
-                let step = self.here(step);
+                let step = self.placed(step);
                 self.grows(&speaker, &step, false);
                 self.say(&speaker, Fact::StepStarted(step.clone()), ServerEvent::NewMessage(Arc::new(step)));
             }
@@ -82,7 +82,7 @@ impl Conversation {
                 self.say(&speaker, Fact::StepEnded(step.clone()), ServerEvent::UpdateMessage(Arc::new(step)));
             }
             Command::StreamStart(step) => {
-                let step = self.here(step);
+                let step = self.placed(step);
                 self.grows(&speaker, &step, true);
                 // Its place is where it began, as in the stored thread; history has it when it is complete.
                 self.context_of_mut(&speaker).put(&step);
@@ -122,12 +122,24 @@ impl Conversation {
         }
     }
 
-    /// The step in this thread: hooks may have been called before the thread got its id.
-    pub(super) fn here(&self, mut step: Step) -> Step {
+    /// A step that was shown before, in this thread: hooks may have been called before the thread got its id.
+    fn here(&self, mut step: Step) -> Step {
+        self.adopt(&mut step);
+        self.order.keep(&mut step);
+        step
+    }
+
+    /// A step that is new here, in its place.
+    pub(super) fn placed(&mut self, mut step: Step) -> Step {
+        self.adopt(&mut step);
+        self.order.place(&mut step);
+        step
+    }
+
+    fn adopt(&self, step: &mut Step) {
         if step.thread_id != self.thread {
             step.thread_id = self.thread.clone();
         }
-        step
     }
 
     fn grows(&mut self, speaker: &Speaker, step: &Step, streams: bool) {

@@ -127,8 +127,10 @@ impl Session {
             self.open_missing(ThreadId::random());
             return Ok(());
         };
-        // Prepared before it is read, or what happens between the two is lost.
-        if lease.tell_surely(Input::Prepare(self.member(wanted))).await.is_err() {
+        // Prepared before it is read, or what happens between the two is lost. A conversation may be busy for a while.
+        let (ready, prepared) = oneshot::channel();
+        let told = lease.tell_surely(Input::Prepare { member: self.member(wanted), ready }).await;
+        if told.is_err() || prepared.await.is_err() {
             // It ended this moment. Not to be left restoring for ever: the next socket or event finds another one.
             warn!(session = ?self.id, thread = %wanted, "conversation was over before its tab could be restored");
             self.undone();

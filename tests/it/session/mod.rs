@@ -5,6 +5,7 @@ mod bounds;
 mod edit;
 mod errand;
 mod histories;
+mod order;
 mod promises;
 mod resume;
 mod world;

@@ -10,7 +10,7 @@ use rejoinder::protocol::ServerEvent;
 use rejoinder::screen::Bounds;
 use rejoinder::session::{Outbox, Owed};
 
-use super::world::{Browser, Resume, World};
+use super::world::{Browser, Ledger, ROOM, Resume, World};
 
 const OPENING: [&str; 3] = ["task_end", "clear_ask", "clear_call_fn"];
 
@@ -361,4 +361,64 @@ async fn a_page_that_is_far_behind_gets_what_it_adds_up_to() {
     }
     assert!(told < 5000, "{told} events");
     assert_eq!(page.texts(), ["x".repeat(100_000)]);
+}
+
+/// A conversation that waits for its store takes note of a tab only afterwards. Red when the thread is read before that:
+/// what was stored meanwhile is neither in what was read nor in what is kept for the tab.
+#[tokio::test(start_paused = true)]
+async fn a_tab_that_comes_while_the_conversation_is_busy_misses_nothing() {
+    let world = World::new(61, Show::Stored);
+    let thread = world.thread(2);
+    let first = Browser::new(&world, Some(thread.clone()));
+    let line = first.open().await;
+    world.settle().await;
+    *world.store.slow.lock().unwrap() = Some(Duration::from_secs(2));
+    // Each takes all of the room, so the second one has to wait until the first one is stored.
+    for name in ["one", "two"] {
+        line.say(&format!("{name} {}", "x".repeat(ROOM)));
+    }
+    // On their way for some milliseconds.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let second = Browser::new(&world, Some(thread));
+    second.open().await;
+    world.settle().await;
+    *world.store.slow.lock().unwrap() = None;
+    world.settle().await;
+    let shown = texts(&first);
+    assert_eq!(shown.len(), 6, "two old ones, two questions and their answers");
+    assert_eq!(texts(&second), shown);
+}
+
+/// The store is slow, so the thread waits in the feed for its turn after the hook is done. What the page sends meanwhile is
+/// wiped from it by the thread, and comes again. Red when the session counts as restored before its page is told.
+#[tokio::test(start_paused = true)]
+async fn what_is_typed_while_the_thread_waits_for_its_turn_stays_on_the_page() {
+    let world = World::new(62, Show::Stored);
+    let thread = world.thread(2);
+    let first = Browser::new(&world, Some(thread.clone()));
+    let line = first.open().await;
+    world.settle().await;
+    *world.store.slow.lock().unwrap() = Some(Duration::from_secs(1));
+    plan(&world, 100, false, false);
+    let second = Browser::new(&world, Some(thread));
+    let other = second.open().await;
+    until(&world, |ledger| ledger.resume_calls.load(Ordering::Relaxed) == 2).await;
+    line.say("one");
+    until(&world, |ledger| ledger.resumed.load(Ordering::Relaxed) == 2).await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert_eq!(second.count("resume_thread"), 0, "the thread is still on its way");
+    other.say("two");
+    world.settle().await;
+    *world.store.slow.lock().unwrap() = None;
+    world.settle().await;
+    let shown = texts(&second);
+    assert!(shown.contains(&"two".to_owned()), "{shown:?}");
+    assert_eq!(shown.len(), 6, "two old ones, two questions and their answers");
+    assert_eq!(texts(&first), shown);
+}
+
+async fn until(world: &World, holds: impl Fn(&Ledger) -> bool) {
+    while !holds(&world.ledger) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }

@@ -14,7 +14,7 @@ use rejoinder::clock::Clock;
 use rejoinder::conversation::{Conversations, Settings, Shared, Show};
 use rejoinder::hook::{HookRuntime, ResumedThread};
 use rejoinder::id::{FileId, SessionId, StepId, ThreadId};
-use rejoinder::journal::Journal;
+use rejoinder::journal::{Journal, JournalSettings};
 use rejoinder::protocol::{ClientEvent, ClientMessage, ServerEvent, Step, StepKind, StoredFile, User};
 use rejoinder::screen::{Bounds, Page};
 use rejoinder::session::{Connect, ConnectionNumber, Foundation, Link, SessionSettings, Sessions};
@@ -108,8 +108,12 @@ pub struct World {
     pub ledger: Ledger,
     pub chance: Arc<Mutex<StdRng>>,
     pub stop: CancellationToken,
+    pub clock: Clock,
     connections: AtomicU64,
 }
+
+/// How many bytes of a thread may wait for the store.
+pub const ROOM: usize = 64 << 10;
 
 pub const ANNA: &str = records::ANNA;
 
@@ -134,13 +138,16 @@ impl World {
         config.features.audio.enabled = true;
         let answers = Answers::new(app.clone(), hooks.clone(), Arc::new(config));
         let (tracker, stop) = (TaskTracker::new(), CancellationToken::new());
-        let journal = Journal::start(store.clone(), &tracker, CancellationToken::new());
+        // Little room, so that conversations have to wait for a slow store.
+        let room = JournalSettings { thread_bytes: ROOM, ..JournalSettings::default() };
+        let journal = Journal::start_with(store.clone(), &tracker, CancellationToken::new(), room);
+        let clock = Clock::ticking_from(records::at(1_000_000));
         let conversations = Conversations::new(Shared {
             app,
             journal: journal.clone(),
             files: Arc::new(FewFiles::default()),
             hooks,
-            clock: Clock::ticking_from(records::at(1_000_000)),
+            clock: clock.clone(),
             settings: Arc::new(Settings {
                 show,
                 show_errors: true,
@@ -179,6 +186,7 @@ impl World {
             ledger,
             chance: Arc::new(Mutex::new(StdRng::seed_from_u64(seed ^ 0x5eed))),
             stop,
+            clock,
             connections: AtomicU64::new(1),
         })
     }
