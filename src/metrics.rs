@@ -92,10 +92,16 @@ pub struct Counts {
     pub records: ByWord,
     /// One group commit.
     pub commit_time: Histogram,
+    /// From the beginning of a commit until it holds its locks and has read what they guard.
+    pub lock_time: Histogram,
     /// Commits that the store did not take: it is away.
     pub store_away: Counter,
     /// Followers over HTTP.
     pub readers: Gauge,
+    /// Records that were read for followers.
+    pub records_read: Counter,
+    /// From the wake of a follower to the bytes that it is given for it.
+    pub wake_time: Histogram,
     /// Threads in which a poll found what no wake had announced.
     pub polls_found: Counter,
     /// Followers that were told to take a new snapshot, by reason.
@@ -119,8 +125,11 @@ impl Counts {
             asks_again: Counter::default(),
             records: ByWord::default(),
             commit_time: times(),
+            lock_time: times(),
             store_away: Counter::default(),
             readers: Gauge::default(),
+            records_read: Counter::default(),
+            wake_time: times(),
             polls_found: Counter::default(),
             resets: ByWord::default(),
         };
@@ -140,8 +149,13 @@ impl Counts {
         registry.register("asks_again", "Questions asked again after a reconnect", counts.asks_again.clone());
         registry.register("records", "Records by what became of them", counts.records.0.clone());
         registry.register_with_unit("commit", "One group commit", Unit::Seconds, counts.commit_time.clone());
+        let time = "From the beginning of a commit until it holds its locks";
+        registry.register_with_unit("commit_lock", time, Unit::Seconds, counts.lock_time.clone());
         registry.register("store_away", "Commits that the store did not take", counts.store_away.clone());
         registry.register("readers", "Followers over HTTP", counts.readers.clone());
+        registry.register("records_read", "Records read for followers", counts.records_read.clone());
+        let time = "From the wake of a follower to the bytes for it";
+        registry.register_with_unit("follow", time, Unit::Seconds, counts.wake_time.clone());
         let found = "Threads in which a poll found what no wake had announced";
         registry.register("polls_found", found, counts.polls_found.clone());
         registry.register("resets", "Followers told to take a new snapshot, by reason", counts.resets.0.clone());

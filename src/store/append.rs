@@ -1,6 +1,7 @@
 //! One append on either database: the whole batch in a transaction; when a row in it is bad, piece by piece.
 
 use async_trait::async_trait;
+use tokio::time::Instant;
 
 use super::bad::{Class, classify};
 use super::incomplete::RECORD_REJECTED;
@@ -12,6 +13,7 @@ use super::probe::Point;
 use super::writes::{CursorRow, Writes};
 use super::{Appended, StoreError, Stored};
 use crate::id::ThreadId;
+use crate::metrics::counts;
 
 /// An open transaction of a backend. Dropping it rolls back.
 #[async_trait]
@@ -104,8 +106,10 @@ pub(super) async fn append(works: &dyn Works, batch: &[Prepared]) -> Result<Vec<
 }
 
 async fn whole(works: &dyn Works, batch: &[Prepared]) -> Result<Vec<Appended>, Failure> {
+    let begun = Instant::now();
     let mut work = works.begin().await?;
     let known = work.read(&Lookup::of(batch)).await?;
+    counts().lock_time.observe(begun.elapsed().as_secs_f64());
     works.reach(Point::AfterLock).await?;
     let Plan { outcomes, writes } = plan(batch, known, works.numbered());
     work.write(&writes).await?;

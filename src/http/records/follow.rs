@@ -18,6 +18,7 @@ use super::preview::Shown;
 use super::slots::Slot;
 use super::source::{Checks, Source};
 use super::stream::{Point, StreamSettings};
+use crate::metrics::counts;
 use crate::record::CursorToken;
 use crate::store::FollowPage;
 
@@ -56,6 +57,8 @@ pub(super) struct Follower {
     page: Option<FollowPage>,
     /// There may be something to read.
     look: bool,
+    /// Since when, where a wake said so and nothing is written for it yet.
+    woken: Option<Instant>,
     incomplete: BTreeSet<String>,
     began: Instant,
     wrote: Instant,
@@ -96,6 +99,7 @@ impl Follower {
             page: Some(page),
             look: false,
             incomplete,
+            woken: None,
             began: now,
             wrote: now,
             checkpoint: now,
@@ -118,6 +122,9 @@ impl Follower {
             }
         }
         self.wrote = Instant::now();
+        if let Some(woken) = self.woken.take() {
+            counts().wake_time.observe((self.wrote - woken).as_secs_f64());
+        }
         let bytes = self.out.take();
         (!bytes.is_empty()).then(|| {
             self.patience.hand_over();
@@ -161,6 +168,10 @@ impl Follower {
             let latest = page.cursor.as_ref().map_or(0, |cursor| cursor.latest);
             self.write(page, latest);
             self.look |= self.stage == Stage::Live && self.read < latest;
+            if self.out.is_empty() && !self.look {
+                // It was no news.
+                self.woken = None;
+            }
             return;
         }
         self.probe(Point::Waiting).await;
@@ -177,7 +188,7 @@ impl Follower {
             biased;
             () = stopping.cancelled() => self.close(Close::ServerShutdown),
             changed = self.wakes.changed() => match changed {
-                Ok(()) => self.look = true,
+                Ok(()) => (self.look, self.woken) = (true, Some(Instant::now())),
                 // The journal is gone: the server has stopped.
                 Err(_) => self.close(Close::ServerShutdown),
             },

@@ -11,6 +11,7 @@ use super::access::Access;
 use super::frame::Close;
 use super::stream::StreamSettings;
 use crate::http::Shared;
+use crate::metrics::counts;
 use crate::store::{FollowPage, StoreError};
 
 /// How long a database that is away is left alone.
@@ -86,6 +87,7 @@ impl Source {
                 Ok(Ok(page)) => match self.check(checks).await {
                     Ok(true) => {
                         self.away = None;
+                        counts().records_read.inc_by(page.records.len() as u64);
                         return Ok(page);
                     }
                     Ok(false) => return Err(Close::AuthorizationRevoked),

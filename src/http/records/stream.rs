@@ -24,6 +24,7 @@ use super::slots::{Slots, StreamLimits};
 use super::source::Source;
 use crate::http::extract::Query;
 use crate::http::{Line, Shared};
+use crate::metrics::counts;
 use crate::record::Position;
 
 /// How streams behave.
@@ -168,6 +169,7 @@ pub(super) async fn events(
         probe.reach(Point::Following).await;
     }
     let page = http.store.follow(&thread, after, None).await?;
+    counts().records_read.inc_by(page.records.len() as u64);
     let snapshot = http.store.snapshot(&thread).await?;
     let incomplete = snapshot.filter(|_| !page.deleted).ok_or(RecordError::no_session())?.incomplete;
     let patience = Patience::new(settings.patience, line.map(|Extension(Line(wire))| wire));

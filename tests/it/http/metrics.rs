@@ -7,6 +7,7 @@ use crate::support::counted::Counted;
 use crate::support::http::Answer;
 use crate::support::page::{Cut, sign_in};
 use crate::support::server::{House, Running, open_app};
+use crate::support::sse::Sse;
 
 /// The value of a line of the answer.
 fn value(text: &str, name: &str) -> f64 {
@@ -40,6 +41,7 @@ async fn what_happened_is_counted_and_says_nothing_of_anybody() {
     assert_eq!(value(&text, "rejoinder_runs_ended_total{what=\"completed\"}"), 2.0);
     assert!(value(&text, "rejoinder_records_total{what=\"appended\"}") >= 5.0);
     assert!(value(&text, "rejoinder_commit_seconds_count") >= 1.0);
+    assert_eq!(value(&text, "rejoinder_commit_lock_seconds_count"), value(&text, "rejoinder_commit_seconds_count"));
     assert!(value(&text, "rejoinder_proof_seconds_count") >= 1.0);
 
     page.cut(Cut::Close).await;
@@ -52,12 +54,16 @@ async fn what_happened_is_counted_and_says_nothing_of_anybody() {
 
     let thread = page.thread();
     let follow = format!("/sessions/{thread}/events");
-    let following =
-        reqwest::Client::new().get(server.url(&follow)).header("cookie", &anna.cookie).send().await.unwrap();
-    assert_eq!(following.status(), 200);
+    let request = reqwest::Client::new().get(server.url(&follow)).header("cookie", &anna.cookie);
+    let mut following = Sse::open(request).await;
+    following.until("ready").await;
+    page.ask("another one").await;
+    following.until_event("execution.stopped").await;
     let text = metrics(&server).await;
     assert_eq!(value(&text, "rejoinder_readers"), 1.0);
     assert_eq!(value(&text, "rejoinder_followed_threads"), 1.0);
+    assert!(value(&text, "rejoinder_records_read_total") >= 10.0);
+    assert!(value(&text, "rejoinder_follow_seconds_count") >= 1.0);
     for secret in ["secret plan", "anna", thread.as_str(), page.session.as_str()] {
         assert!(!text.contains(secret), "{secret} in\n{text}");
     }
