@@ -40,8 +40,8 @@ pub struct Connection {
 
 #[derive(Debug, Default)]
 struct State {
-    /// When the unanswered marker left.
-    marker: Option<Instant>,
+    /// The newest marker that is not answered: behind how many events it is, and when it left.
+    marker: Option<(u64, Instant)>,
     /// The last poll's mark, hashed.
     poll: Option<u64>,
     /// Whether the answer to the last poll held anything.
@@ -92,7 +92,7 @@ impl Connection {
     /// When the marker that nobody answered yet left. None while it is still queued.
     #[must_use]
     pub fn marker_left(&self) -> Option<Instant> {
-        self.state().marker
+        self.state().marker.map(|(_, left)| left)
     }
 
     /// Whether the socket on it is no more.
@@ -134,14 +134,14 @@ impl Connection {
         self.pings.swap(0, Ordering::AcqRel)
     }
 
-    /// A marker left.
-    pub(super) fn marked(&self) {
-        self.state().marker = Some(Instant::now());
+    /// A marker behind `count` events left.
+    pub(super) fn marked(&self, count: u64) {
+        self.state().marker = Some((count, Instant::now()));
     }
 
     /// A marker behind `count` events was answered.
     pub(super) fn answered(&self, count: u64) {
-        self.state().marker = None;
+        self.state().marker.take_if(|(newest, _)| *newest <= count);
         self.prove(count);
     }
 
@@ -218,7 +218,8 @@ impl Connection {
         }
     }
 
-    fn prove(&self, count: u64) {
+    /// So many events are known to have reached the page.
+    pub(super) fn prove(&self, count: u64) {
         if self.proven.fetch_max(count, Ordering::AcqRel) < count {
             self.changed.notify_one();
         }

@@ -52,7 +52,8 @@ struct Frames {
 /// What the next pong answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
-    Heartbeat,
+    /// A heartbeat behind so many events.
+    Heartbeat(u64),
     /// A marker behind so many events.
     Marker(u64),
 }
@@ -93,10 +94,14 @@ impl Frames {
         }
     }
 
-    /// Events and pings have left.
-    fn left(&mut self, events: u32, pings: u32) {
-        self.expected.extend((0..pings).map(|_| Expected::Heartbeat));
+    /// Events have left.
+    fn left(&self, events: u32) {
         self.connection.wrote(u64::from(events));
+    }
+
+    /// A heartbeat leaves. It proves as much as a marker does, and the library gets its pong.
+    fn beat(&mut self) {
+        self.expected.push_back(Expected::Heartbeat(self.connection.written()));
     }
 
     /// A marker is about to leave as a ping.
@@ -106,7 +111,7 @@ impl Frames {
             return Err(io::Error::other("events were lost on their way to the line"));
         }
         self.expected.push_back(Expected::Marker(count));
-        self.connection.marked();
+        self.connection.marked(count);
         Ok(())
     }
 
@@ -119,12 +124,16 @@ impl Frames {
                     connection.answered(count);
                     true
                 }
-                Some(Expected::Heartbeat) | None => false,
+                Some(Expected::Heartbeat(count)) => {
+                    connection.prove(count);
+                    false
+                }
+                None => false,
             },
             b'5' if std::mem::take(is_upgrade) => {
                 // All polls and posts are over now. A ping whose pong did not come by post is answered here, first.
                 let owed = connection.upgrade().min(MOST_OWED);
-                expected.extend((0..owed).map(|_| Expected::Heartbeat));
+                expected.extend((0..owed).map(|_| Expected::Heartbeat(0)));
                 false
             }
             _ => false,
@@ -230,14 +239,22 @@ impl Frames {
         let look = self.out.look(buf);
         if look.pass > 0 {
             let count = ready!(Pin::new(io).poll_write(cx, &buf[..look.pass]))?;
-            let Look { events, pings, .. } = self.out.passed(look, buf, count);
-            self.left(events, pings);
+            let Look { events, is_ping, .. } = self.out.passed(look, buf, count);
+            self.left(events);
+            if is_ping {
+                self.beat();
+            }
             return Poll::Ready(Ok(count));
         }
         let (count, taken) = self.out.take(buf, &mut self.staged);
         match taken {
             Taken::Nothing => {}
-            Taken::Pass(kind) => self.left(u32::from(kind.is_event()), u32::from(kind.is_ping())),
+            Taken::Pass(kind) => {
+                self.left(u32::from(kind.is_event()));
+                if kind.is_ping() {
+                    self.beat();
+                }
+            }
             Taken::Marker(events) => self.marked(events)?,
         }
         // What does not go now goes first next time.

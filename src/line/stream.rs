@@ -18,8 +18,8 @@ pub(super) struct Look {
     pub(super) pass: usize,
     /// Events that begin in them.
     pub(super) events: u32,
-    /// Heartbeat pings that begin in them.
-    pub(super) pings: u32,
+    /// They begin with a heartbeat ping, and hold nothing else.
+    pub(super) is_ping: bool,
     skip: u64,
 }
 
@@ -40,7 +40,7 @@ impl Out {
     }
 
     /// How much of `bytes` may be written as it is: all up to the first frame that may be a marker. Nothing, then
-    /// [`Out::take`] wants it.
+    /// [`Out::take`] wants it. A heartbeat ping goes alone, so that it is known how many events are before it.
     pub(super) fn look(&self, bytes: &[u8]) -> Look {
         if self.held.is_empty() { self.walk(bytes, bytes.len()) } else { Look::default() }
     }
@@ -86,7 +86,14 @@ impl Out {
             };
             match kind {
                 Kind::Event => look.events += 1,
-                Kind::Ping => look.pings += 1,
+                Kind::Ping if start > 0 => {
+                    look.pass = start;
+                    return look;
+                }
+                Kind::Ping => {
+                    let pass = length.min(end as u64);
+                    return Look { pass: pass as usize, events: 0, is_ping: true, skip: length - pass };
+                }
                 Kind::Other => {}
             }
             at = at.saturating_add(length);

@@ -139,14 +139,43 @@ async fn nothing_is_proven_by_a_frozen_page() {
 async fn a_line_whose_marker_nobody_answers_is_closed() {
     let house = house(quick()).await;
     let mut page = Raw::connect(house.address, "S").await;
-    // The first ping is the heartbeat's.
-    page.answers = 1;
+    answer_ping(&mut page).await;
+    page.answers = 0;
     let tab = house.tabs.tab("S");
     tab.push(toast("x"));
     assert_eq!(page.event().await.unwrap().0, "toast");
     assert_eq!(page.packet().await, None);
     tab.until_gone(1).await;
     assert_eq!(proven(&tab), 0);
+}
+
+/// The next ping, whosever it is, is answered. The first one is the heartbeat's.
+async fn answer_ping(page: &mut Raw) {
+    while page.stream.next().await.unwrap().unwrap().into_text().unwrap().as_str() != "2" {}
+    page.say("3").await;
+}
+
+/// A page cannot tell a heartbeat from a marker, and answers both behind all that it got. Red when only markers prove: a
+/// page that answered a heartbeat in between would be told again what it has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_heartbeat_proves_what_a_marker_would() {
+    let hour = Duration::from_secs(3_600);
+    let ping_interval = Duration::from_millis(300);
+    let house =
+        house(Config { ping_interval, marker_interval: hour, marker_patience: hour, ..Config::default() }).await;
+    let mut page = Raw::connect(house.address, "S").await;
+    let tab = house.tabs.tab("S");
+    // The only marker for an hour.
+    let first = tab.push(toast("a"));
+    while proven(&tab) < first {
+        answer_ping(&mut page).await;
+    }
+    let second = tab.push(toast("b"));
+    while page.stream.next().await.unwrap().unwrap().into_text().unwrap().as_str() == "2" {
+        page.say("3").await;
+    }
+    answer_ping(&mut page).await;
+    tab.until_proven(second).await;
 }
 
 /// Red when only the pump asks what is proven: then what a page says behind its answer may be handled before the proof, and
@@ -162,7 +191,7 @@ async fn what_is_said_behind_an_answer_is_heard_behind_the_proof() {
         loop {
             let packet = page.stream.next().await.unwrap().unwrap().into_text().unwrap();
             match packet.as_str() {
-                // Behind the toast it is the marker.
+                // Behind the toast it is the marker, or a heartbeat.
                 "2" if has_come => break,
                 "2" => page.say("3").await,
                 _ => has_come = true,
