@@ -294,6 +294,24 @@ async fn a_session_ends_once_and_gives_everything_back() {
     assert_eq!(world.ledger.ended.load(Ordering::Relaxed), 20);
 }
 
+/// Red when any of them leaves something behind, or its end is told twice or never.
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_that_never_come_back_leave_nothing() {
+    const PAGES: usize = 10_000;
+    let world = World::new(63, Show::Stored);
+    for index in 0..PAGES {
+        let wanted = (index % 2 == 0).then(|| world.thread(1));
+        Browser::new(&world, wanted).open().await.noticed();
+    }
+    world.settle().await;
+    assert_eq!(world.sessions.len(), PAGES);
+    tokio::time::sleep(Duration::from_secs(301)).await;
+    world.sessions.sweep(tokio::time::Instant::now());
+    world.settle().await;
+    assert!(world.sessions.is_empty() && world.conversations.is_empty());
+    assert_eq!(world.ledger.ended.load(Ordering::Relaxed), u32::try_from(PAGES).unwrap());
+}
+
 /// Red when the run of a tab that left is stopped, or its end is told to nobody and stored nowhere.
 #[tokio::test(start_paused = true)]
 async fn a_run_outlives_its_session() {
