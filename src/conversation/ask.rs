@@ -139,6 +139,7 @@ impl Conversation {
             shows.push((Audience::All, ServerEvent::TaskStart));
         }
         self.close(&open, taken.text, &mut records, &mut shows);
+        self.ask_next(&mut shows);
         if speaker.attempt.is_some() {
             // Kept aside with what the attempt says; the hook goes on at once.
             self.said(&speaker, records, shows);
@@ -209,6 +210,16 @@ impl Conversation {
         }
     }
 
+    /// A page shows one question, and drops it when any of them ends: another that still waits is asked again.
+    fn ask_next(&self, shows: &mut Vec<(Audience, ServerEvent)>) {
+        let Some(next) = self.asks.values().next_back() else { return };
+        let audience = match next.speaker.attempt {
+            Some(_) => Audience::Only(TabId(next.speaker.tab)),
+            None => Audience::All,
+        };
+        shows.extend(next.again().into_iter().map(|event| (audience, event)));
+    }
+
     /// Whether work goes on after a question of `speaker` is closed.
     fn goes_on(&self, speaker: &Speaker) -> bool {
         let wrapped = || self.busy_tabs().any(|tab| tab == TabId(speaker.tab));
@@ -236,6 +247,7 @@ impl Conversation {
             AskKind::Text | AskKind::File { .. } => None,
         };
         self.close(&open, text, &mut records, &mut shows);
+        self.ask_next(&mut shows);
         self.said(&speaker, records, shows);
     }
 
@@ -263,12 +275,16 @@ impl Conversation {
     ) {
         let asked: Vec<StepId> =
             self.asks.iter().filter(|(_, ask)| ask.speaker.same_work(speaker)).map(|(id, _)| id.clone()).collect();
+        let is_any = !asked.is_empty();
         for ask in asked {
             let Some(open) = self.asks.shift_remove(&ask) else { continue };
             let fact = Fact::AskEnded { ask, outcome: Outcome::Cancelled };
             records.push(self.record(speaker.run.clone(), Source::App, fact));
             shows.push((Audience::All, ServerEvent::ClearAsk));
             self.close(&open, None, records, shows);
+        }
+        if is_any {
+            self.ask_next(shows);
         }
     }
 

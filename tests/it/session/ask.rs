@@ -180,3 +180,59 @@ async fn a_call_of_a_function_that_may_not_have_arrived_is_made_again() {
     assert_eq!(texts(&browser), ["call", "3"]);
     assert_eq!(browser.count("call_fn"), 1);
 }
+
+async fn until_asked(browser: &Browser, times: usize) {
+    while browser.count("ask") < times {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+fn right(browser: &Browser, place: usize) -> serde_json::Value {
+    let buttons = buttons(browser);
+    let right = buttons.iter().filter(|action| action.name == "right").nth(place).unwrap();
+    serde_json::to_value(&**right).unwrap()
+}
+
+/// A page shows one question, and drops it when any ends. Red when the other one that waits is not asked again: nobody could
+/// answer it any more.
+#[tokio::test(start_paused = true)]
+async fn of_two_questions_the_first_is_asked_again_behind_the_second() {
+    let world = World::with(57, Show::Stored, with_questions);
+    let browser = Browser::new(&world, Some(world.thread(0)));
+    let line = browser.open().await;
+    world.settle().await;
+    line.say("button");
+    until_asked(&browser, 1).await;
+    line.say("button");
+    until_asked(&browser, 2).await;
+    line.acknowledge("ask", right(&browser, 1));
+    until_asked(&browser, 3).await;
+    assert!(browser.page.lock().unwrap().question().is_some());
+    assert_eq!(buttons(&browser).len(), 2, "those of the first one, once");
+    line.acknowledge("ask", right(&browser, 0));
+    world.settle().await;
+    let page = browser.page.lock().unwrap();
+    assert!(page.question().is_none() && !page.is_loading());
+    assert_eq!(page.texts().iter().filter(|text| **text == "right").count(), 2, "both were answered");
+}
+
+/// Red when the end of a question that the page does not show any more takes away the one that it shows.
+#[tokio::test(start_paused = true)]
+async fn a_question_outlives_the_end_of_an_older_one() {
+    let world = World::with(58, Show::Stored, with_questions);
+    let browser = Browser::new(&world, Some(world.thread(0)));
+    let line = browser.open().await;
+    world.settle().await;
+    line.say("button");
+    until_asked(&browser, 1).await;
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    line.say("button");
+    until_asked(&browser, 2).await;
+    until(&browser, "ask_timeout").await;
+    until_asked(&browser, 3).await;
+    line.acknowledge("ask", right(&browser, 0));
+    world.settle().await;
+    let page = browser.page.lock().unwrap();
+    assert!(page.question().is_none() && !page.is_loading());
+    assert!(page.texts().contains(&"right"), "{:?}", page.texts());
+}
