@@ -213,6 +213,9 @@ impl Session {
         let missed = self.outbox.ready(number);
         let (phase, again) = {
             let mut state = self.lock();
+            if state.phase == Phase::Open && wants_thread && self.home.settings.faults.forgets_restores() {
+                state.phase = Phase::Fresh;
+            }
             (state.phase, std::mem::replace(&mut state.was_ready, true))
         };
         if again {

@@ -29,9 +29,6 @@ impl Session {
     pub(super) fn begin(self: &Arc<Self>) {
         let (wanted, known) = {
             let mut state = self.lock();
-            if state.phase == Phase::Open && state.wanted.is_some() && self.home.settings.faults.forgets_restores() {
-                state.phase = Phase::Fresh;
-            }
             if state.phase != Phase::Fresh {
                 return;
             }
