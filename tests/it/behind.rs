@@ -82,7 +82,6 @@ async fn a_page_that_stood_still_costs_bounded_memory_and_is_complete_afterwards
             largest = largest.max(unproven(&server).await);
             assert!(began.elapsed() < Duration::from_secs(240), "the hook has said it all");
         }
-        let thread = page.thread();
         // Twice the bound: what is unproven, and what waits for the line.
         eprintln!("at most {largest} bytes were kept");
         assert!(largest < 9 << 20, "{largest} bytes");
@@ -95,10 +94,10 @@ async fn a_page_that_stood_still_costs_bounded_memory_and_is_complete_afterwards
         page.until("the thread", |seen| seen.count_ever("resume_thread") == 1).await;
         gate.may.add_permits(1);
         page.until_answered(&id).await;
-        let stored = anna.thread(server.addr, &thread).await.unwrap();
         let shown = page.look(|seen| outline(&seen.screen));
         assert_eq!(shown.len(), MESSAGES + TEXTS + 2, "message, run, what it said");
-        assert!(shown == outline_of(stored), "the page is not what is stored");
+        let stored = outline_of(anna.stored(server.addr, &page).await);
+        assert!(shown == stored, "the page is not what is stored");
         assert!(page.texts().last().unwrap().ends_with("the end"));
         assert!(unproven(&server).await < 9 << 20);
         page.until_proven().await;
@@ -187,7 +186,7 @@ async fn a_frozen_page_slows_nobody_and_is_complete_afterwards() {
             page.thaw();
         }
         page.until_answered(&id).await;
-        let stored = anna.thread(server.addr, &page.thread()).await.unwrap();
+        let stored = anna.stored(server.addr, &page).await;
         assert!(page.look(|seen| outline(&seen.screen)) == outline_of(stored), "the page is not what is stored");
         assert_eq!(page.texts().len(), 1 + 2 * speech.messages);
     }

@@ -126,7 +126,8 @@ async fn a_slow_reader_hurts_nobody_and_loses_nothing() {
     let mut gaps: Vec<Duration> = came.windows(2).map(|two| two[1].1 - two[0].1).collect();
     gaps.sort_unstable();
     eprintln!("{EVENTS} events in {written:?}; between two of them p99 {:?}", gaps[gaps.len() * 99 / 100]);
-    assert!(gaps[gaps.len() * 99 / 100] < Duration::from_millis(250), "{gaps:?}");
+    // Nobody waited for one that reads nothing: that takes as long as its patience.
+    assert!(*gaps.last().unwrap() < PATIENCE, "{:?}", gaps.last());
 
     // It comes back while it may, and has everything.
     let frames = pausing.frames(|frame| frame.is_event() && frame.sequence() == EVENTS).await;

@@ -129,15 +129,15 @@ impl Visitor {
     /// The thread of a page as it is stored, once all that the page was told is there: where the store takes more than a
     /// quarter of a second, the server shows before it has stored.
     pub async fn stored(&self, server: SocketAddr, page: &Page) -> Thread {
-        let told: BTreeMap<StepId, String> = page.look(|seen| {
+        let of = |step: &Step| (step.id.clone(), (step.output.clone(), step.streaming));
+        let told: BTreeMap<StepId, (String, bool)> = page.look(|seen| {
             let told = seen.screen.steps().filter(|step| step.kind != StepKind::UserMessage);
-            told.map(|step| (step.id.clone(), step.output.clone())).collect()
+            told.map(of).collect()
         });
         let deadline = Instant::now() + SOON;
         loop {
             let thread = self.thread(server, &page.thread()).await.expect("its thread is stored");
-            let there: BTreeMap<StepId, String> =
-                thread.steps.iter().map(|step| (step.id.clone(), step.output.clone())).collect();
+            let there: BTreeMap<StepId, (String, bool)> = thread.steps.iter().map(of).collect();
             if told.iter().all(|(id, output)| there.get(id) == Some(output)) || Instant::now() > deadline {
                 return thread;
             }
