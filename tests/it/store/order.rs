@@ -97,17 +97,15 @@ async fn i3_threads_do_not_wait_for_each_other(database: &Database) {
         async move { store(&*db, &a, vec![text(&a, "slow")]).await }
     });
     gate.arrival().await;
-    let began = Instant::now();
     if other {
         let quick = tokio::spawn(async move { store(&*db, &b, vec![text(&b, "quick")]).await });
-        gate.arrival().await;
-        assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
+        let arrived = tokio::time::timeout(Duration::from_secs(30), gate.arrival()).await;
+        assert!(arrived.is_ok(), "it waits for the other thread");
         gate.stay_open();
         quick.await.unwrap();
     } else {
         gate.stay_open();
         store(&*db, &b, vec![text(&b, "quick")]).await;
-        assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
     }
     slow.await.unwrap();
 }
