@@ -256,9 +256,10 @@ fn epoch() -> String {
 /// What goes wrong below a store. The text is for the log; a person is told one plain sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The database is away, busy or full: nothing is decided, trying again is right.
-    #[error("store not available")]
-    Unavailable(#[source] sqlx::Error),
+    /// The database is away, busy or full: nothing is decided, trying again is right. The text has the cause, since logs
+    /// are one line each.
+    #[error("store not available: {0}")]
+    Unavailable(sqlx::Error),
     /// The database answered something that cannot be right.
     #[error("store answered wrongly: {0}")]
     Corrupt(String),
